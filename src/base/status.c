@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One message per thread, in a fixed buffer: reporting a failure cannot itself fail. */
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MESSAGE_BYTES = 2048 };
+static _Thread_local char message[MESSAGE_BYTES];
+
+weir_status weir_fail(weir_status status, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(message, sizeof message, format, arguments);
+  va_end(arguments);
+  return status;
+}
+
+weir_status weir_fail_at(weir_status status, const char *format, ...) {
+  char inner[MESSAGE_BYTES];
+  memcpy(inner, message, sizeof inner);
+  va_list arguments;
+  va_start(arguments, format);
+  int n = vsnprintf(message, sizeof message, format, arguments);
+  va_end(arguments);
+  if (n >= 0 && n < MESSAGE_BYTES) snprintf(message + n, sizeof message - (size_t)n, ": %s", inner);
+  return status;
+}
+
+const char *weir_status_message(void) {
+  return message;
+}
+
+_Noreturn void weir_assert_failed(const char *what, long long left, long long right,
+                                  const char *file, int line) {
+  fprintf(stderr, "weir: %s:%d: assertion failed: %s (left %lld, right %lld)\n", file, line, what,
+          left, right);
+  abort();
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a Hugging Face config.json says of a model, as capabilities.
+ *
+ * The rest of the program asks for capabilities (is there a q/k norm? are positions learned?) and
+ * never for the architecture: only reading, writing and tensor names know that.  A key that
+ * changes the mathematics and is not supported is an error; other unknown keys are counted. */
+#ifndef WEIR_FORMATS_MODEL_CONFIG_H
+#define WEIR_FORMATS_MODEL_CONFIG_H
+
+#include "base/status.h"
+#include "core/device.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum weir_architecture {
+  WEIR_ARCHITECTURE_LLAMA,
+  WEIR_ARCHITECTURE_QWEN3,
+  WEIR_ARCHITECTURE_GPT2,
+} weir_architecture;
+
+enum { WEIR_MAX_EOS_TOKENS = 8 };
+
+typedef struct weir_model_config {
+  weir_architecture architecture;
+  int64_t vocab_size, hidden_size, intermediate_size;
+  int64_t num_hidden_layers, num_attention_heads, num_key_value_heads, head_dim;
+  int64_t max_position_embeddings;
+  weir_norm_kind norm;
+  double norm_epsilon;
+  weir_activation hidden_act;
+  bool gated_mlp;         /* down(act(gate) * up), else down(act(up)) */
+  bool qk_norm;           /* RMSNorm of every head of q and k before RoPE */
+  bool learned_positions; /* a position table instead of RoPE */
+  bool qkv_bias, attention_output_bias, mlp_bias;
+  bool tie_word_embeddings;
+  double rope_theta; /* unused with learned positions */
+  double initializer_range;
+  weir_dtype dtype;     /* torch_dtype or dtype; f32 where the file is silent */
+  int64_t bos_token_id; /* -1 where the file has none */
+  int64_t eos_token_ids[WEIR_MAX_EOS_TOKENS];
+  int64_t n_eos_tokens;
+  int64_t n_ignored_keys; /* unknown keys that do not change the mathematics */
+  char ignored_keys[256]; /* their names, comma separated, for the warning; may end in "..." */
+} weir_model_config;
+
+/* Reads and validates `path` (a config.json, or a directory that holds one). */
+weir_status weir_model_config_read(const char *path, weir_model_config *config);
+
+/* Writes <directory>/config.json as Hugging Face expects it, atomically, with `dtype` as
+ * torch_dtype. */
+weir_status weir_model_config_write(const char *directory, const weir_model_config *config,
+                                    weir_dtype dtype);
+
+/* Number of scalar parameters, tied tensors counted once: for messages. */
+int64_t weir_model_config_parameters(const weir_model_config *config);
+
+#endif
