@@ -35,7 +35,8 @@
   X(MLP_NORM)                                                                                      \
   X(MLP_NORM_BIAS)                                                                                 \
   X(GATE) /* [F,D] */                                                                              \
-  X(UP)   /* [F,D] */                                                                              \
+  X(GATE_BIAS)                                                                                     \
+  X(UP) /* [F,D] */                                                                                \
   X(UP_BIAS)                                                                                       \
   X(DOWN) /* [D,F] */                                                                              \
   X(DOWN_BIAS)                                                                                     \

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One row a role: what it is called in each family of files, its shape, and whether a model has it.
+ * A new architecture adds a column of names, not code. */
+#include "model/parameter.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Symbols of the shape legend (core/device.h); HK is H*K, GK is G*K. */
+typedef enum shape_symbol { ONE, SYM_V, SYM_P, SYM_D, SYM_HK, SYM_GK, SYM_K, SYM_F } shape_symbol;
+
+/* Where a fused tensor keeps its parts. */
+typedef enum fused_part { WHOLE, FIRST, SECOND, THIRD } fused_part;
+
+typedef struct role_row {
+  const char *llama; /* names in Llama-like files; %lld is the layer */
+  const char *gpt2;
+  shape_symbol rows, cols;
+  fused_part gpt2_part; /* of three equal parts */
+} role_row;
+
+static const role_row role_rows[WEIR_ROLE_COUNT] = {
+    [WEIR_ROLE_EMBEDDING] = {"model.embed_tokens.weight", "transformer.wte.weight", SYM_V, SYM_D,
+                             WHOLE},
+    [WEIR_ROLE_POSITIONS] = {NULL, "transformer.wpe.weight", SYM_P, SYM_D, WHOLE},
+    [WEIR_ROLE_ATTENTION_NORM] = {"model.layers.%lld.input_layernorm.weight",
+                                  "transformer.h.%lld.ln_1.weight", ONE, SYM_D, WHOLE},
+    [WEIR_ROLE_ATTENTION_NORM_BIAS] = {NULL, "transformer.h.%lld.ln_1.bias", ONE, SYM_D, WHOLE},
+    [WEIR_ROLE_Q] = {"model.layers.%lld.self_attn.q_proj.weight",
+                     "transformer.h.%lld.attn.c_attn.weight", SYM_HK, SYM_D, FIRST},
+    [WEIR_ROLE_Q_BIAS] = {"model.layers.%lld.self_attn.q_proj.bias",
+                          "transformer.h.%lld.attn.c_attn.bias", ONE, SYM_HK, FIRST},
+    [WEIR_ROLE_K] = {"model.layers.%lld.self_attn.k_proj.weight",
+                     "transformer.h.%lld.attn.c_attn.weight", SYM_GK, SYM_D, SECOND},
+    [WEIR_ROLE_K_BIAS] = {"model.layers.%lld.self_attn.k_proj.bias",
+                          "transformer.h.%lld.attn.c_attn.bias", ONE, SYM_GK, SECOND},
+    [WEIR_ROLE_V] = {"model.layers.%lld.self_attn.v_proj.weight",
+                     "transformer.h.%lld.attn.c_attn.weight", SYM_GK, SYM_D, THIRD},
+    [WEIR_ROLE_V_BIAS] = {"model.layers.%lld.self_attn.v_proj.bias",
+                          "transformer.h.%lld.attn.c_attn.bias", ONE, SYM_GK, THIRD},
+    [WEIR_ROLE_Q_NORM] = {"model.layers.%lld.self_attn.q_norm.weight", NULL, ONE, SYM_K, WHOLE},
+    [WEIR_ROLE_K_NORM] = {"model.layers.%lld.self_attn.k_norm.weight", NULL, ONE, SYM_K, WHOLE},
+    [WEIR_ROLE_O] = {"model.layers.%lld.self_attn.o_proj.weight",
+                     "transformer.h.%lld.attn.c_proj.weight", SYM_D, SYM_HK, WHOLE},
+    [WEIR_ROLE_O_BIAS] = {"model.layers.%lld.self_attn.o_proj.bias",
+                          "transformer.h.%lld.attn.c_proj.bias", ONE, SYM_D, WHOLE},
+    [WEIR_ROLE_MLP_NORM] = {"model.layers.%lld.post_attention_layernorm.weight",
+                            "transformer.h.%lld.ln_2.weight", ONE, SYM_D, WHOLE},
+    [WEIR_ROLE_MLP_NORM_BIAS] = {NULL, "transformer.h.%lld.ln_2.bias", ONE, SYM_D, WHOLE},
+    [WEIR_ROLE_GATE] = {"model.layers.%lld.mlp.gate_proj.weight", NULL, SYM_F, SYM_D, WHOLE},
+    [WEIR_ROLE_GATE_BIAS] = {"model.layers.%lld.mlp.gate_proj.bias", NULL, ONE, SYM_F, WHOLE},
+    [WEIR_ROLE_UP] = {"model.layers.%lld.mlp.up_proj.weight", "transformer.h.%lld.mlp.c_fc.weight",
+                      SYM_F, SYM_D, WHOLE},
+    [WEIR_ROLE_UP_BIAS] = {"model.layers.%lld.mlp.up_proj.bias", "transformer.h.%lld.mlp.c_fc.bias",
+                           ONE, SYM_F, WHOLE},
+    [WEIR_ROLE_DOWN] = {"model.layers.%lld.mlp.down_proj.weight",
+                        "transformer.h.%lld.mlp.c_proj.weight", SYM_D, SYM_F, WHOLE},
+    [WEIR_ROLE_DOWN_BIAS] = {"model.layers.%lld.mlp.down_proj.bias",
+                             "transformer.h.%lld.mlp.c_proj.bias", ONE, SYM_D, WHOLE},
+    [WEIR_ROLE_FINAL_NORM] = {"model.norm.weight", "transformer.ln_f.weight", ONE, SYM_D, WHOLE},
+    [WEIR_ROLE_FINAL_NORM_BIAS] = {NULL, "transformer.ln_f.bias", ONE, SYM_D, WHOLE},
+    [WEIR_ROLE_HEAD] = {"lm_head.weight", "lm_head.weight", SYM_V, SYM_D, WHOLE},
+};
+
+static int64_t symbol_size(const weir_model_config *config, shape_symbol symbol) {
+  switch (symbol) {
+  case ONE:
+    return 1;
+  case SYM_V:
+    return config->vocab_size;
+  case SYM_P:
+    return config->max_position_embeddings;
+  case SYM_D:
+    return config->hidden_size;
+  case SYM_HK:
+    return config->num_attention_heads * config->head_dim;
+  case SYM_GK:
+    return config->num_key_value_heads * config->head_dim;
+  case SYM_K:
+    return config->head_dim;
+  case SYM_F:
+    return config->intermediate_size;
+  }
+  return 0;
+}
+
+static bool has_role(const weir_model_config *config, weir_role role) {
+  switch (role) {
+  case WEIR_ROLE_POSITIONS:
+    return config->learned_positions;
+  case WEIR_ROLE_ATTENTION_NORM_BIAS:
+  case WEIR_ROLE_MLP_NORM_BIAS:
+  case WEIR_ROLE_FINAL_NORM_BIAS:
+    return config->norm == WEIR_NORM_LAYER;
+  case WEIR_ROLE_Q_BIAS:
+  case WEIR_ROLE_K_BIAS:
+  case WEIR_ROLE_V_BIAS:
+    return config->qkv_bias;
+  case WEIR_ROLE_O_BIAS:
+    return config->attention_output_bias;
+  case WEIR_ROLE_Q_NORM:
+  case WEIR_ROLE_K_NORM:
+    return config->qk_norm;
+  case WEIR_ROLE_GATE:
+    return config->gated_mlp;
+  case WEIR_ROLE_GATE_BIAS:
+    return config->gated_mlp && config->mlp_bias;
+  case WEIR_ROLE_UP_BIAS:
+  case WEIR_ROLE_DOWN_BIAS:
+    return config->mlp_bias;
+  case WEIR_ROLE_HEAD:
+    return !config->tie_word_embeddings;
+  default:
+    return true;
+  }
+}
+
+static int64_t role_unit(const weir_model_config *config, weir_role role, int64_t layer) {
+  if (role < WEIR_ROLE_ATTENTION_NORM) return 0;
+  return role >= WEIR_ROLE_FINAL_NORM ? config->num_hidden_layers + 1 : layer + 1;
+}
+
+static void append(weir_parameter_table *table, const weir_model_config *config, weir_role role,
+                   int64_t layer) {
+  if (!has_role(config, role)) return;
+  const role_row *row = &role_rows[role];
+  bool gpt2 = config->architecture == WEIR_ARCHITECTURE_GPT2;
+  weir_parameter *parameter = &table->parameters[table->n_parameters++];
+  *parameter = (weir_parameter){
+      .role = role,
+      .unit = role_unit(config, role, layer),
+      .rows = symbol_size(config, row->rows),
+      .cols = symbol_size(config, row->cols),
+      .is_vector = row->rows == ONE,
+  };
+  int64_t outputs = parameter->is_vector ? parameter->cols : parameter->rows;
+  bool fused = gpt2 && row->gpt2_part != WHOLE;
+  parameter->file_rows = fused ? 3 * outputs : outputs;
+  parameter->file_row = fused ? (int64_t)(row->gpt2_part - FIRST) * outputs : 0;
+  parameter->file_transposed =
+      gpt2 && role >= WEIR_ROLE_Q && role <= WEIR_ROLE_DOWN_BIAS && !parameter->is_vector;
+  snprintf(parameter->file_name, sizeof parameter->file_name, gpt2 ? row->gpt2 : row->llama,
+           (long long)layer);
+}
+
+weir_status weir_parameter_table_create(const weir_model_config *config,
+                                        weir_parameter_table *table) {
+  int64_t n_layers = config->num_hidden_layers;
+  size_t capacity = (size_t)(n_layers + 1) * WEIR_ROLE_COUNT;
+  *table = (weir_parameter_table){.n_units = n_layers + 2,
+                                  .parameters = calloc(capacity, sizeof *table->parameters)};
+  if (!table->parameters) return weir_fail(WEIR_FAILED, "no memory for the parameter table");
+  for (weir_role role = 0; role < WEIR_ROLE_ATTENTION_NORM; role++)
+    append(table, config, role, 0);
+  for (int64_t layer = 0; layer < n_layers; layer++)
+    for (weir_role role = WEIR_ROLE_ATTENTION_NORM; role < WEIR_ROLE_FINAL_NORM; role++)
+      append(table, config, role, layer);
+  for (weir_role role = WEIR_ROLE_FINAL_NORM; role < WEIR_ROLE_COUNT; role++)
+    append(table, config, role, 0);
+  return WEIR_OK;
+}
+
+void weir_parameter_table_destroy(weir_parameter_table *table) {
+  free(table->parameters);
+  *table = (weir_parameter_table){0};
+}
+
+int64_t weir_parameter_find(const weir_parameter_table *table, int64_t unit, weir_role role) {
+  for (int64_t i = 0; i < table->n_parameters; i++)
+    if (table->parameters[i].unit == unit && table->parameters[i].role == role) return i;
+  return -1;
+}
