@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Golden values for tests/test_golden.c, computed by PyTorch and Hugging Face Transformers in f64.
+
+For each tiny random model, tests/golden/NAME gets
+    config.json          as Transformers writes it
+    model.safetensors    F32 weights under Transformers' names, tied tensors once
+    ids.json             one sequence of token ids
+    golden.safetensors   F64: `logits` [T,V], `loss` [1] (mean next-token negative log-likelihood),
+                         and the gradient of that loss under the name of every tensor of the model
+
+Norm weights and biases are random too, so that a forgotten one shows.  Transformers narrows to f32
+in places even when the model is f64 (norms, rotary angles, softmax, loss); class NoNarrowing undoes
+that, and nothing is written before a second forward pass, in plain numpy below, has agreed on the
+logits and, by central differences, on the gradients.
+
+    python3 -m venv VENV && VENV/bin/pip install torch==2.6.0 transformers==4.57.1
+    VENV/bin/python tools/golden.py [DIRECTORY]        default: tests/golden
+
+The project's tests read the committed files; they never need Python."""
+
+import json
+import math
+import pathlib
+import sys
+
+import numpy as np
+import safetensors.torch
+import torch
+import transformers
+from torch.overrides import TorchFunctionMode
+
+SEED = 20240607
+N_TOKENS = 43
+
+COMMON = dict(vocab_size=97, bos_token_id=1, eos_token_id=2)
+LLAMA = dict(COMMON, hidden_size=32, intermediate_size=40, num_hidden_layers=2,
+             num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=64)
+GPT2 = dict(COMMON, n_embd=32, n_layer=2, n_head=4, n_positions=48, resid_pdrop=0.0,
+            embd_pdrop=0.0, attn_pdrop=0.0)
+
+MODELS = {
+    "llama": transformers.LlamaConfig(
+        **LLAMA, rms_norm_eps=1e-5, rope_theta=500000.0, tie_word_embeddings=False),
+    "llama-tied-biases": transformers.LlamaConfig(
+        **LLAMA, rms_norm_eps=1e-6, tie_word_embeddings=True, attention_bias=True, mlp_bias=True),
+    "qwen3": transformers.Qwen3Config(
+        **dict(LLAMA, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=1),
+        head_dim=12, rms_norm_eps=1e-6, rope_theta=1000000.0, tie_word_embeddings=True),
+    "gpt2": transformers.GPT2Config(**GPT2),
+    "gpt2-untied-gelu": transformers.GPT2Config(
+        **GPT2, n_inner=40, activation_function="gelu", layer_norm_epsilon=1e-6,
+        tie_word_embeddings=False),
+}
+
+
+class NoNarrowing(TorchFunctionMode):
+    """Every request for f32 becomes one for f64."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        def widen(value):
+            return torch.float64 if value is torch.float32 else value
+
+        if func is torch.Tensor.float:
+            func = torch.Tensor.double
+        args = tuple(widen(value) for value in args)
+        return func(*args, **{key: widen(value) for key, value in (kwargs or {}).items()})
+
+
+def fill(model, generator):
+    """Random values that f32 holds exactly; norms around 1, matrices at a scale that makes
+    attention far from uniform."""
+    for name, parameter in model.named_parameters():
+        noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+        if "norm" in name or "ln_" in name:
+            value = 0.3 * noise + (1.0 if name.endswith("weight") else 0.0)
+        elif name.endswith("bias"):
+            value = 0.3 * noise
+        elif "embed" in name or "wte" in name or "wpe" in name:
+            value = 0.4 * noise
+        else:
+            value = 0.25 * noise
+        with torch.no_grad():
+            parameter.copy_(value.to(torch.float32).to(torch.float64))
+
+
+# --- The second opinion: the same models written down from their papers, in numpy. -------------
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def rms_norm(x, w, eps):
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * w
+
+
+def layer_norm(x, w, b, eps):
+    x = x - x.mean(-1, keepdims=True)
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * w + b
+
+
+def rope(x, theta):  # [T, heads, K]
+    n_tokens, _, size = x.shape
+    frequencies = theta ** (-np.arange(0, size, 2, dtype=np.float64) / size)
+    angles = np.arange(n_tokens)[:, None] * frequencies
+    cos, sin = np.cos(angles)[:, None], np.sin(angles)[:, None]
+    a, b = x[..., : size // 2], x[..., size // 2:]
+    return np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
+
+
+def attention(q, k, v):  # [T, heads, K], causal
+    n_tokens, n_heads, size = q.shape
+    k, v = (np.repeat(x, n_heads // x.shape[1], 1) for x in (k, v))
+    scores = np.einsum("thk,shk->hts", q, k) / math.sqrt(size)
+    scores[:, np.triu(np.ones((n_tokens, n_tokens), bool), 1)] = -np.inf
+    return np.einsum("hts,shk->thk", softmax(scores), v).reshape(n_tokens, -1)
+
+
+def forward_llama(c, w, ids):
+    """Llama and Qwen3: logits [T,V]."""
+    eps, size = c.rms_norm_eps, getattr(c, "head_dim", None) or c.hidden_size // c.num_attention_heads
+
+    def linear(name, x):
+        return x @ w[name + ".weight"].T + w.get(name + ".bias", 0.0)
+
+    x = w["model.embed_tokens.weight"][ids]
+    for i in range(c.num_hidden_layers):
+        at = f"model.layers.{i}."
+        n = rms_norm(x, w[at + "input_layernorm.weight"], eps)
+        q, k, v = (linear(at + f"self_attn.{p}_proj", n).reshape(len(ids), -1, size) for p in "qkv")
+        if at + "self_attn.q_norm.weight" in w:
+            q = rms_norm(q, w[at + "self_attn.q_norm.weight"], eps)
+            k = rms_norm(k, w[at + "self_attn.k_norm.weight"], eps)
+        q, k = rope(q, c.rope_theta), rope(k, c.rope_theta)
+        x = x + linear(at + "self_attn.o_proj", attention(q, k, v))
+        n = rms_norm(x, w[at + "post_attention_layernorm.weight"], eps)
+        gate = linear(at + "mlp.gate_proj", n)
+        x = x + linear(at + "mlp.down_proj",
+                       gate / (1 + np.exp(-gate)) * linear(at + "mlp.up_proj", n))
+    x = rms_norm(x, w["model.norm.weight"], eps)
+    return x @ w.get("lm_head.weight", w["model.embed_tokens.weight"]).T
+
+
+def gelu(x, kind):
+    if kind == "gelu_new":
+        return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    return 0.5 * x * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+
+
+def forward_gpt2(c, w, ids):
+    """GPT-2: logits [T,V]; its linear weights lie as [inputs, outputs]."""
+    eps = c.layer_norm_epsilon
+
+    def linear(name, x):
+        return x @ w[name + ".weight"] + w[name + ".bias"]
+
+    def norm(name, x):
+        return layer_norm(x, w[name + ".weight"], w[name + ".bias"], eps)
+
+    x = w["transformer.wte.weight"][ids] + w["transformer.wpe.weight"][: len(ids)]
+    for i in range(c.n_layer):
+        at = f"transformer.h.{i}."
+        qkv = linear(at + "attn.c_attn", norm(at + "ln_1", x))
+        q, k, v = (part.reshape(len(ids), c.n_head, -1) for part in np.split(qkv, 3, -1))
+        x = x + linear(at + "attn.c_proj", attention(q, k, v))
+        up = linear(at + "mlp.c_fc", norm(at + "ln_2", x))
+        x = x + linear(at + "mlp.c_proj", gelu(up, c.activation_function))
+    x = norm("transformer.ln_f", x)
+    return x @ w.get("lm_head.weight", w["transformer.wte.weight"]).T
+
+
+def mean_loss(logits, ids):
+    z = logits[:-1]
+    top = z.max(-1)
+    lse = np.log(np.exp(z - top[:, None]).sum(-1)) + top
+    return float((lse - z[np.arange(len(z)), ids[1:]]).mean())
+
+
+def check(name, config, weights, ids, logits, loss, gradients):
+    """Fails unless numpy agrees with what Transformers computed."""
+    forward = forward_gpt2 if config.model_type == "gpt2" else forward_llama
+    logits_error = np.abs(forward(config, weights, ids) - logits).max()
+    loss_error = abs(mean_loss(forward(config, weights, ids), ids) - loss)
+    assert logits_error <= 1e-12 * np.abs(logits).max(), (name, logits_error)
+    assert loss_error <= 1e-13, (name, loss_error)
+
+    random = np.random.default_rng(SEED)
+    worst = 0.0
+    for tensor, gradient in gradients.items():
+        assert np.isfinite(gradient).all() and np.linalg.norm(gradient) > 0, (name, tensor)
+        for _ in range(3):
+            step = random.standard_normal(gradient.shape)
+            slope = float((gradient * step).sum())
+
+            def loss_at(h):
+                moved = dict(weights, **{tensor: weights[tensor] + h * step})
+                return mean_loss(forward(config, moved, ids), ids)
+
+            h = 1e-3 / np.linalg.norm(step)  # five-point differences: the error is of order h^4
+            found = (8 * (loss_at(h) - loss_at(-h)) - (loss_at(2 * h) - loss_at(-2 * h))) / (12 * h)
+            scale = np.linalg.norm(gradient) * np.linalg.norm(step)
+            worst = max(worst, abs(found - slope) / scale)
+    assert worst <= 1e-9, (name, worst)
+    print(f"{name}: loss {loss:.17g}, logits within {logits_error:.1e}, "
+          f"gradients within {worst:.1e} of central differences")
+
+
+def make(name, config, directory):
+    config._attn_implementation = "eager"
+    generator = torch.Generator().manual_seed(SEED)
+    with NoNarrowing():
+        torch.set_default_dtype(torch.float64)
+        model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float64)
+        torch.set_default_dtype(torch.float32)
+        model.eval()
+        fill(model, generator)
+        assert all(x.dtype == torch.float64 for _, x in model.named_parameters())
+        ids = torch.randint(0, config.vocab_size, (N_TOKENS,), generator=generator)
+        output = model(input_ids=ids[None], labels=ids[None], use_cache=False)
+        output.loss.backward()
+    assert output.logits.dtype == output.loss.dtype == torch.float64
+
+    parameters = dict(model.named_parameters())  # tied tensors once
+    gradients = {key: value.grad for key, value in parameters.items()}
+    check(name, config, {key: value.detach().numpy() for key, value in parameters.items()},
+          ids.numpy(), output.logits[0].detach().numpy(), output.loss.item(),
+          {key: value.numpy() for key, value in gradients.items()})
+
+    directory.mkdir(parents=True, exist_ok=True)
+    config.dtype = torch.float32
+    config.architectures = [type(model).__name__]
+    config.save_pretrained(directory)
+    weights = {key: value.detach().to(torch.float32).contiguous()
+               for key, value in parameters.items()}
+    safetensors.torch.save_file(weights, directory / "model.safetensors", {"format": "pt"})
+    (directory / "ids.json").write_text(json.dumps(ids.tolist()) + "\n")
+    golden = {"logits": output.logits[0].detach().contiguous(), "loss": output.loss.detach()[None]}
+    made_by = f"torch {torch.__version__}, transformers {transformers.__version__}, seed {SEED}"
+    safetensors.torch.save_file(
+        golden | {key: value.contiguous() for key, value in gradients.items()},
+        directory / "golden.safetensors", {"made_by": made_by})
+
+
+def main():
+    here = pathlib.Path(__file__).resolve().parent.parent
+    root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here / "tests" / "golden"
+    torch.set_num_threads(1)
+    for name, config in MODELS.items():
+        make(name, config, root / name)
+
+
+if __name__ == "__main__":
+    main()
