@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static weir_status map_descriptor(int descriptor, const char *path, weir_mapping *mapping) {
+  struct stat about;
+  if (fstat(descriptor, &about) != 0)
+    return weir_fail(WEIR_FAILED, "%s: cannot be examined: %s", path, strerror(errno));
+  if (!S_ISREG(about.st_mode))
+    return weir_fail(WEIR_BAD_INPUT, "%s: is %s, expected a file", path,
+                     S_ISDIR(about.st_mode) ? "a directory" : "not a regular file");
+  if (about.st_size == 0) return WEIR_OK;
+  void *bytes = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+  if (bytes == MAP_FAILED)
+    return weir_fail(WEIR_FAILED, "%s: cannot be mapped: %s", path, strerror(errno));
+  *mapping = (weir_mapping){.bytes = bytes, .size_bytes = (uint64_t)about.st_size};
+  return WEIR_OK;
+}
+
+weir_status weir_mapping_open(const char *path, weir_mapping *mapping) {
+  *mapping = (weir_mapping){0};
+  /* Without O_NONBLOCK a FIFO in the place of a file would hang us here. */
+  int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0)
+    return weir_fail(WEIR_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
+  weir_status status = map_descriptor(descriptor, path, mapping);
+  close(descriptor);
+  return status;
+}
+
+void weir_mapping_close(weir_mapping *mapping) {
+  if (mapping->bytes) munmap((void *)mapping->bytes, (size_t)mapping->size_bytes);
+  *mapping = (weir_mapping){0};
+}
+
+void weir_mapping_drop(const weir_mapping *mapping, uint64_t offset_bytes, uint64_t size_bytes) {
+  WEIR_ASSERT(offset_bytes, <=, mapping->size_bytes);
+  WEIR_ASSERT(size_bytes, <=, mapping->size_bytes - offset_bytes);
+  if (size_bytes == 0) return;
+  uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+  uint64_t begin = offset_bytes / page_bytes * page_bytes;
+  madvise((void *)(mapping->bytes + begin), (size_t)(offset_bytes + size_bytes - begin),
+          MADV_DONTNEED);
+}
+
+char *weir_path_join(const char *directory, const char *name) {
+  size_t n_directory = strlen(directory);
+  const char *separator = n_directory > 0 && directory[n_directory - 1] == '/' ? "" : "/";
+  char *path = malloc(n_directory + strlen(name) + 2);
+  if (path) sprintf(path, "%s%s%s", directory, separator, name);
+  return path;
+}
+
+bool weir_path_is_directory(const char *path) {
+  struct stat about;
+  return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+weir_status weir_replacement_open(const char *path, weir_replacement *file) {
+  size_t room_bytes = strlen(path) + sizeof ".tmp-" + 20; /* 20 digits hold any process id */
+  *file = (weir_replacement){.path = strdup(path), .temporary_path = malloc(room_bytes)};
+  if (!file->path || !file->temporary_path) {
+    weir_replacement_abandon(file);
+    return weir_fail(WEIR_FAILED, "%s: no memory to write it", path);
+  }
+  snprintf(file->temporary_path, room_bytes, "%s.tmp-%ld", path, (long)getpid());
+  file->stream = fopen(file->temporary_path, "wbe");
+  if (file->stream) return WEIR_OK;
+  weir_status status = weir_fail(WEIR_FAILED, "%s: cannot be written: %s", path, strerror(errno));
+  weir_replacement_abandon(file);
+  return status;
+}
+
+weir_status weir_replacement_append(weir_replacement *file, const void *bytes,
+                                    uint64_t size_bytes) {
+  if (fwrite(bytes, 1, (size_t)size_bytes, file->stream) == size_bytes) return WEIR_OK;
+  return weir_fail(WEIR_FAILED, "%s: cannot be written: %s", file->path, strerror(errno));
+}
+
+/* A rename is durable once the directory that holds the name is. */
+static weir_status sync_directory_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+  int descriptor = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+  free(directory);
+  /* Some file systems cannot sync a directory; they say EINVAL and have nothing better. */
+  int failed = descriptor < 0 || (fsync(descriptor) != 0 && errno != EINVAL);
+  int reason = errno;
+  if (descriptor >= 0) close(descriptor);
+  if (!failed) return WEIR_OK;
+  return weir_fail(WEIR_FAILED, "%s: its directory cannot be synced: %s", path, strerror(reason));
+}
+
+weir_status weir_replacement_commit(weir_replacement *file) {
+  bool written = fflush(file->stream) == 0 && fsync(fileno(file->stream)) == 0;
+  int reason = errno;
+  /* close can report a late write error (NFS) */
+  if (fclose(file->stream) != 0 && written) {
+    written = false;
+    reason = errno;
+  }
+  file->stream = NULL;
+  if (written && rename(file->temporary_path, file->path) != 0) {
+    written = false;
+    reason = errno;
+  }
+  weir_status status =
+      written ? sync_directory_of(file->path)
+              : weir_fail(WEIR_FAILED, "%s: cannot be written: %s", file->path, strerror(reason));
+  weir_replacement_abandon(file); /* after a rename there is nothing under the temporary name */
+  return status;
+}
+
+void weir_replacement_abandon(weir_replacement *file) {
+  if (file->stream) fclose(file->stream);
+  if (file->temporary_path) unlink(file->temporary_path);
+  free(file->temporary_path);
+  free(file->path);
+  *file = (weir_replacement){0};
+}
+
+weir_status weir_file_replace(const char *path, const void *bytes, uint64_t size_bytes) {
+  weir_replacement file;
+  WEIR_TRY(weir_replacement_open(path, &file));
+  weir_status status = weir_replacement_append(&file, bytes, size_bytes);
+  if (status == WEIR_OK) return weir_replacement_commit(&file);
+  weir_replacement_abandon(&file);
+  return status;
+}
