@@ -12,16 +12,16 @@
 
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WEIR_SAFETENSORS_MAX_DIMS = 8 };
-
+/* Strings and shape are owned by the file object. */
 typedef struct weir_safetensors_entry {
-  const char *name;  /* owned by the file object */
+  const char *name;
   const char *dtype; /* as spelled in the header: "F32", "BF16", "I64", "F8_E4M3", ... */
   int n_dims;
-  int64_t shape[WEIR_SAFETENSORS_MAX_DIMS];
+  const int64_t *shape;
   uint64_t offset_bytes, size_bytes; /* in the data section */
 } weir_safetensors_entry;
 
@@ -40,8 +40,16 @@ const weir_safetensors_entry *weir_safetensors_find(const weir_safetensors *file
 const void *weir_safetensors_data(const weir_safetensors *file,
                                   const weir_safetensors_entry *entry);
 const char *weir_safetensors_path(const weir_safetensors *file);
-/* Tells the system that the pages of this tensor will not be read again soon. */
-void weir_safetensors_drop(const weir_safetensors *file, const weir_safetensors_entry *entry);
+/* Tells the system that these bytes of a tensor will not be read again soon. */
+void weir_safetensors_drop(const weir_safetensors *file, const void *begin, uint64_t size_bytes);
+/* A value of __metadata__, or NULL. */
+const char *weir_safetensors_metadata(const weir_safetensors *file, const char *key);
+
+/* Bits of one element, below 8 for the packed types; 0 where the format has no such dtype. */
+unsigned weir_safetensors_dtype_bits(const char *dtype);
+/* Bytes of a whole tensor.  False where the product overflows or ends inside a byte. */
+bool weir_safetensors_size(unsigned dtype_bits, const int64_t *shape, int n_dims,
+                           uint64_t *size_bytes);
 
 /* Writing: declare every tensor, begin, append the bytes in the declared order, finish.  The file
  * appears under its name only when finish has written, fsynced and renamed it; abandon (or a
@@ -49,7 +57,7 @@ void weir_safetensors_drop(const weir_safetensors *file, const weir_safetensors_
 typedef struct weir_safetensors_writer weir_safetensors_writer;
 
 weir_status weir_safetensors_writer_create(const char *path, weir_safetensors_writer **writer);
-/* `dtype` is the header's spelling; size_bytes must be what shape and dtype say. */
+/* `dtype` is the header's spelling. */
 weir_status weir_safetensors_writer_declare(weir_safetensors_writer *writer, const char *name,
                                             const char *dtype, const int64_t *shape, int n_dims);
 /* One string pair of __metadata__, e.g. "format", "pt". */
