@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of commands, in the order in which help lists them. */
+#include "cli/commands.h"
+
+const weir_command weir_commands[] = {
+    {"help", "this list, or the options of one command", WEIR_COMMAND_HELP, weir_command_help},
+    {"version", "versions of weir and of the libraries it uses", WEIR_COMMAND_VERSION,
+     weir_command_version},
+};
+
+const size_t weir_n_commands = sizeof weir_commands / sizeof *weir_commands;

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Finds the command, reads its options, runs it, reports.  Nothing else. */
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/find_command.h"
+#include "cli/help.h"
+#include "cli/output.h"
+
+#include <string.h>
+
+static weir_status run_with(const weir_command *command, weir_options *options, int n_words,
+                            char *const *words) {
+  bool wants_help = false;
+  WEIR_TRY(weir_arguments_read(options, n_words, words, &wants_help));
+  if (wants_help) {
+    weir_help_command(command, options);
+    return WEIR_OK;
+  }
+  WEIR_TRY(weir_options_require(options));
+  return command->run(options);
+}
+
+static weir_status dispatch(int n_words, char **words) {
+  if (n_words == 0) {
+    weir_help_introduction();
+    return WEIR_OK;
+  }
+  if (strcmp(words[0], "--version") == 0) words[0] = "version";
+  if (strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0) words[0] = "help";
+
+  const weir_command *command;
+  size_t n_used;
+  WEIR_TRY(weir_find_command((const char *const *)words, (size_t)n_words, &command, &n_used));
+  weir_options *options;
+  WEIR_TRY(weir_options_create(&options, weir_option_table, weir_n_option_rows, command->bit));
+  weir_status status = run_with(command, options, n_words - (int)n_used, words + n_used);
+  weir_options_destroy(options);
+  return status;
+}
+
+int main(int argc, char **argv) {
+  weir_interrupt_ignore_closed_pipes();
+  weir_status status = dispatch(argc > 0 ? argc - 1 : 0, argv + 1);
+  if (status == WEIR_OK) status = weir_print_finish();
+  if (status != WEIR_OK && *weir_status_message()) weir_log_error("%s", weir_status_message());
+  return status;
+}
