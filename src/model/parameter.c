@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Symbols of the shape legend (core/device.h); HK is H*K, GK is G*K. */
 typedef enum shape_symbol { ONE, SYM_V, SYM_P, SYM_D, SYM_HK, SYM_GK, SYM_K, SYM_F } shape_symbol;
@@ -127,7 +126,8 @@ static void append(weir_parameter_table *table, const weir_model_config *config,
   if (!has_role(config, role)) return;
   const role_row *row = &role_rows[role];
   bool gpt2 = config->architecture == WEIR_ARCHITECTURE_GPT2;
-  weir_parameter *parameter = &table->parameters[table->n_parameters++];
+  int64_t i = table->n_parameters++;
+  weir_parameter *parameter = &table->parameters[i];
   *parameter = (weir_parameter){
       .role = role,
       .unit = role_unit(config, role, layer),
@@ -135,6 +135,7 @@ static void append(weir_parameter_table *table, const weir_model_config *config,
       .cols = symbol_size(config, row->cols),
       .is_vector = row->rows == ONE,
   };
+  table->index[parameter->unit * WEIR_ROLE_COUNT + role] = i;
   int64_t outputs = parameter->is_vector ? parameter->cols : parameter->rows;
   bool fused = gpt2 && row->gpt2_part != WHOLE;
   parameter->file_rows = fused ? 3 * outputs : outputs;
@@ -148,10 +149,16 @@ static void append(weir_parameter_table *table, const weir_model_config *config,
 weir_status weir_parameter_table_create(const weir_model_config *config,
                                         weir_parameter_table *table) {
   int64_t n_layers = config->num_hidden_layers;
-  size_t capacity = (size_t)(n_layers + 1) * WEIR_ROLE_COUNT;
+  size_t capacity = (size_t)(n_layers + 2) * WEIR_ROLE_COUNT;
   *table = (weir_parameter_table){.n_units = n_layers + 2,
-                                  .parameters = calloc(capacity, sizeof *table->parameters)};
-  if (!table->parameters) return weir_fail(WEIR_FAILED, "no memory for the parameter table");
+                                  .parameters = calloc(capacity, sizeof *table->parameters),
+                                  .index = malloc(capacity * sizeof *table->index)};
+  if (!table->parameters || !table->index) {
+    weir_parameter_table_destroy(table);
+    return weir_fail(WEIR_FAILED, "no memory for the parameter table");
+  }
+  for (size_t i = 0; i < capacity; i++)
+    table->index[i] = -1;
   for (weir_role role = 0; role < WEIR_ROLE_ATTENTION_NORM; role++)
     append(table, config, role, 0);
   for (int64_t layer = 0; layer < n_layers; layer++)
@@ -164,11 +171,10 @@ weir_status weir_parameter_table_create(const weir_model_config *config,
 
 void weir_parameter_table_destroy(weir_parameter_table *table) {
   free(table->parameters);
+  free(table->index);
   *table = (weir_parameter_table){0};
 }
 
 int64_t weir_parameter_find(const weir_parameter_table *table, int64_t unit, weir_role role) {
-  for (int64_t i = 0; i < table->n_parameters; i++)
-    if (table->parameters[i].unit == unit && table->parameters[i].role == role) return i;
-  return -1;
+  return table->index[unit * WEIR_ROLE_COUNT + role];
 }

@@ -68,6 +68,7 @@ typedef struct weir_parameter_table {
   int64_t n_units;
   int64_t n_parameters;
   weir_parameter *parameters; /* owned; units in rising order, roles in rising order inside */
+  int64_t *index;             /* owned; [n_units][WEIR_ROLE_COUNT], -1 for none */
 } weir_parameter_table;
 
 weir_status weir_parameter_table_create(const weir_model_config *config,

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stream/layer.h"
+
+/* In forward a value is needed only until a later one is computed from it, so what no stash keeps
+ * lives where that later value will be; core/device.h allows each of these aliases. */
+static weir_value forward_home(weir_value value) {
+  switch (value) {
+  case WEIR_VALUE_ATTENTION_NORMED:
+    return WEIR_VALUE_MLP_NORMED;
+  case WEIR_VALUE_Q_RAW:
+    return WEIR_VALUE_Q;
+  case WEIR_VALUE_K_RAW:
+    return WEIR_VALUE_K;
+  case WEIR_VALUE_GATE:
+    return WEIR_VALUE_ACTIVATED;
+  default:
+    return value;
+  }
+}
+
+static weir_value own_home(weir_value value) {
+  return value;
+}
+
+typedef struct layer_pass {
+  weir_run *run;
+  weir_block block;
+  const weir_stash_slot *slot;
+  int64_t n_tokens;
+} layer_pass;
+
+typedef struct chunk_range {
+  int64_t begin, end;
+} chunk_range;
+
+static chunk_range chunk_at(const layer_pass *pass, int64_t i) {
+  int64_t rows = pass->run->settings.chunk_rows, begin = i * rows;
+  int64_t end = begin + rows < pass->n_tokens ? begin + rows : pass->n_tokens;
+  pass->run->device->position.first_row = begin;
+  return (chunk_range){begin, end};
+}
+
+static int64_t chunk_count(const layer_pass *pass) {
+  int64_t rows = pass->run->settings.chunk_rows;
+  return (pass->n_tokens + rows - 1) / rows;
+}
+
+static weir_tensor layer_tensor(const layer_pass *pass, weir_value kept_as) {
+  weir_tensor kept = pass->slot->kept[kept_as];
+  if (weir_tensor_exists(kept)) return kept;
+  return weir_tensor_allocate(pass->run->step_arena, WEIR_MEMORY_KEYS_VALUES,
+                              pass->run->device->real, pass->n_tokens,
+                              weir_value_cols(pass->run->config, kept_as));
+}
+
+static layer_pass begin_pass(weir_run *run, const weir_unit *unit, const weir_sequences *sequences,
+                             const weir_stash_slot *slot) {
+  layer_pass pass = {
+      .run = run,
+      .slot = slot,
+      .n_tokens = sequences->n_tokens,
+      .block = {.device = run->device,
+                .arena = run->step_arena,
+                .config = run->config,
+                .rope = &run->rope,
+                .sequences = sequences,
+                .weights = unit->weights,
+                .gradients = unit->gradients},
+  };
+  pass.block.keys = layer_tensor(&pass, WEIR_VALUE_K);
+  pass.block.values = layer_tensor(&pass, WEIR_VALUE_V);
+  return pass;
+}
+
+/* Rows of what is kept, and of K and V; the rest stays absent. */
+static void bind_kept(const layer_pass *pass, chunk_range range,
+                      weir_tensor chunk[WEIR_VALUE_COUNT]) {
+  for (weir_value value = 0; value < WEIR_VALUE_COUNT; value++)
+    chunk[value] = weir_tensor_rows(pass->slot->kept[value], range.begin, range.end);
+  chunk[WEIR_VALUE_K] = weir_tensor_rows(pass->block.keys, range.begin, range.end);
+  chunk[WEIR_VALUE_V] = weir_tensor_rows(pass->block.values, range.begin, range.end);
+}
+
+/* A place for every value that has none: a temporary, or the home it shares with a later value
+ * (bound already, because values are visited in reverse). */
+static void bind_rest(const layer_pass *pass, chunk_range range, weir_value (*home_of)(weir_value),
+                      weir_tensor chunk[WEIR_VALUE_COUNT]) {
+  for (int i = WEIR_VALUE_COUNT - 1; i >= 0; i--) {
+    weir_value value = (weir_value)i, home = home_of(value);
+    int64_t cols = weir_value_cols(pass->run->config, value);
+    if (!cols || weir_tensor_exists(chunk[value])) continue;
+    chunk[value] =
+        home != value
+            ? chunk[home]
+            : weir_tensor_allocate(pass->run->step_arena, WEIR_MEMORY_ACTIVATIONS,
+                                   pass->run->device->real, range.end - range.begin, cols);
+  }
+}
+
+void weir_layer_forward(weir_run *run, const weir_unit *unit, const weir_sequences *sequences,
+                        const weir_stash_slot *slot, weir_tensor output) {
+  weir_arena_mark layer_mark = weir_arena_mark_take(run->step_arena);
+  layer_pass pass = begin_pass(run, unit, sequences, slot);
+  for (int64_t i = 0; i < chunk_count(&pass); i++) {
+    weir_arena_mark chunk_mark = weir_arena_mark_take(run->step_arena);
+    chunk_range range = chunk_at(&pass, i);
+    weir_tensor chunk[WEIR_VALUE_COUNT];
+    weir_tensor output_rows = weir_tensor_rows(output, range.begin, range.end);
+    bind_kept(&pass, range, chunk);
+    if (!weir_tensor_exists(chunk[WEIR_VALUE_MIDDLE])) chunk[WEIR_VALUE_MIDDLE] = output_rows;
+    bind_rest(&pass, range, forward_home, chunk);
+    weir_block_forward(&pass.block, range.begin, chunk, 0, output_rows);
+    weir_arena_release(run->step_arena, &chunk_mark);
+  }
+  weir_arena_release(run->step_arena, &layer_mark);
+}
+
+/* K and V of all rows, which every chunk's attention needs whole, before backward begins. */
+static void rebuild_keys_values(const layer_pass *pass) {
+  weir_arena *arena = pass->run->step_arena;
+  for (int64_t i = 0; i < chunk_count(pass); i++) {
+    weir_arena_mark mark = weir_arena_mark_take(arena);
+    chunk_range range = chunk_at(pass, i);
+    weir_tensor chunk[WEIR_VALUE_COUNT];
+    bind_kept(pass, range, chunk);
+    chunk[WEIR_VALUE_K_RAW] = chunk[WEIR_VALUE_K];
+    chunk[WEIR_VALUE_ATTENTION_NORMED] =
+        weir_tensor_allocate(arena, WEIR_MEMORY_ACTIVATIONS, pass->run->device->real,
+                             range.end - range.begin, pass->run->config->hidden_size);
+    weir_block_keys_values(&pass->block, range.begin, chunk);
+    weir_arena_release(arena, &mark);
+  }
+}
+
+void weir_layer_backward(weir_run *run, const weir_unit *unit, const weir_sequences *sequences,
+                         const weir_stash_slot *slot, weir_tensor g) {
+  const weir_device_operations *operations = run->device->operations;
+  weir_arena_mark layer_mark = weir_arena_mark_take(run->step_arena);
+  layer_pass pass = begin_pass(run, unit, sequences, slot);
+  weir_value_set present = weir_value_bit(WEIR_VALUE_K) | weir_value_bit(WEIR_VALUE_V);
+  for (weir_value value = 0; value < WEIR_VALUE_COUNT; value++)
+    if (weir_tensor_exists(slot->kept[value])) present |= weir_value_bit(value);
+  if (!weir_tensor_exists(slot->kept[WEIR_VALUE_K])) rebuild_keys_values(&pass);
+
+  int64_t key_cols = weir_value_cols(run->config, WEIR_VALUE_K);
+  weir_tensor *sums[] = {&pass.block.dkeys, &pass.block.dvalues};
+  for (int i = 0; i < 2; i++) {
+    *sums[i] = weir_tensor_allocate(run->step_arena, WEIR_MEMORY_KEYS_VALUES, run->device->real,
+                                    pass.n_tokens, key_cols);
+    operations->zero(run->device, *sums[i]);
+  }
+  for (int64_t i = chunk_count(&pass) - 1; i >= 0; i--) {
+    weir_arena_mark chunk_mark = weir_arena_mark_take(run->step_arena);
+    chunk_range range = chunk_at(&pass, i);
+    weir_tensor chunk[WEIR_VALUE_COUNT];
+    bind_kept(&pass, range, chunk);
+    bind_rest(&pass, range, own_home, chunk);
+    weir_block_forward(&pass.block, range.begin, chunk, present, (weir_tensor){0});
+    weir_block_backward(&pass.block, range.begin, chunk,
+                        weir_tensor_rows(g, range.begin, range.end));
+    weir_arena_release(run->step_arena, &chunk_mark);
+  }
+  weir_arena_release(run->step_arena, &layer_mark);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stream/run.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static void allocate_parameters(const weir_run *run, weir_tensor *tensors, weir_memory_kind kind) {
+  for (int64_t i = 0; i < run->table->n_parameters; i++)
+    tensors[i] =
+        weir_tensor_allocate(run->run_arena, kind, run->device->real,
+                             run->table->parameters[i].rows, run->table->parameters[i].cols);
+}
+
+static void zero_all(const weir_run *run, const weir_tensor *tensors) {
+  for (int64_t i = 0; i < run->table->n_parameters; i++)
+    run->device->operations->zero(run->device, tensors[i]);
+}
+
+static weir_tensor allocate_scalars(const weir_run *run, int64_t n) {
+  return weir_tensor_allocate(run->run_arena, WEIR_MEMORY_VECTORS, WEIR_DTYPE_F64, 1, n);
+}
+
+static void take_tensors(weir_run *run, weir_run_purpose purpose) {
+  weir_device *device = run->device;
+  int64_t workspace_bytes = (int64_t)device->n_threads * WEIR_WORKSPACE_BYTES_PER_THREAD;
+  device->workspace = weir_tensor_allocate(run->run_arena, WEIR_MEMORY_WORKSPACE, WEIR_DTYPE_F32, 1,
+                                           workspace_bytes / 4);
+  run->sums = allocate_scalars(run, WEIR_SUM_COUNT);
+  run->squares = allocate_scalars(run, 1);
+  run->clip = allocate_scalars(run, 1);
+  allocate_parameters(run, run->weights, WEIR_MEMORY_WEIGHTS);
+  if (purpose >= WEIR_RUN_GRADIENTS)
+    allocate_parameters(run, run->gradients, WEIR_MEMORY_GRADIENTS);
+  if (purpose < WEIR_RUN_TRAIN) return;
+  allocate_parameters(run, run->first_moments, WEIR_MEMORY_OPTIMIZER);
+  allocate_parameters(run, run->second_moments, WEIR_MEMORY_OPTIMIZER);
+  zero_all(run, run->first_moments);
+  zero_all(run, run->second_moments);
+}
+
+static void fill_rope(weir_run *run) {
+  int64_t head_size = run->config->head_dim;
+  for (int64_t j = 0; j < head_size / 2; j++)
+    run->inverse_frequencies[j] =
+        pow(run->config->rope_theta, -(double)(2 * j) / (double)head_size);
+  run->rope = (weir_rope){.inverse_frequencies = run->inverse_frequencies, .scale = 1.0};
+}
+
+weir_status weir_run_create(weir_run *run, weir_device *device, weir_arena *run_arena,
+                            weir_arena *step_arena, const weir_model_config *config,
+                            const weir_parameter_table *table, const weir_stream_settings *settings,
+                            weir_run_purpose purpose) {
+  size_t n_parameters = (size_t)table->n_parameters, n_layers = (size_t)config->num_hidden_layers;
+  *run = (weir_run){
+      .device = device,
+      .run_arena = run_arena,
+      .step_arena = step_arena,
+      .config = config,
+      .table = table,
+      .settings = *settings,
+      .weights = calloc(n_parameters, sizeof *run->weights),
+      .gradients = calloc(n_parameters, sizeof *run->gradients),
+      .first_moments = calloc(n_parameters, sizeof *run->first_moments),
+      .second_moments = calloc(n_parameters, sizeof *run->second_moments),
+      .slots = calloc(n_layers, sizeof *run->slots),
+      .marks = calloc(n_layers, sizeof *run->marks),
+      .inverse_frequencies = calloc((size_t)config->head_dim / 2 + 1, sizeof(double)),
+  };
+  if (!run->weights || !run->gradients || !run->first_moments || !run->second_moments ||
+      !run->slots || !run->marks || !run->inverse_frequencies) {
+    weir_run_destroy(run);
+    return weir_fail(WEIR_FAILED, "no memory for the tables of the run");
+  }
+  take_tensors(run, purpose);
+  fill_rope(run);
+  return WEIR_OK;
+}
+
+void weir_run_destroy(weir_run *run) {
+  free(run->weights);
+  free(run->gradients);
+  free(run->first_moments);
+  free(run->second_moments);
+  free(run->slots);
+  free(run->marks);
+  free(run->inverse_frequencies);
+  *run = (weir_run){0};
+}
