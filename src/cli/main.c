@@ -8,8 +8,18 @@
 #include "cli/find_command.h"
 #include "cli/help.h"
 #include "cli/output.h"
+#include "formats/yaml_options.h"
 
 #include <string.h>
+
+static bool has(const weir_options *options, const char *name) {
+  return weir_options_find(options, name) != NULL;
+}
+
+static weir_status read_config(weir_options *options) {
+  const char *path = has(options, "config") ? weir_options_string(options, "config") : NULL;
+  return path ? weir_yaml_options_read(options, path) : WEIR_OK;
+}
 
 static weir_status run_with(const weir_command *command, weir_options *options, int n_words,
                             char *const *words) {
@@ -19,6 +29,8 @@ static weir_status run_with(const weir_command *command, weir_options *options, 
     weir_help_command(command, options);
     return WEIR_OK;
   }
+  WEIR_TRY(read_config(options));
+  weir_log_set_quiet(has(options, "quiet") && weir_options_boolean(options, "quiet"));
   WEIR_TRY(weir_options_require(options));
   return command->run(options);
 }

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The lock is flock(2), which the kernel drops with the last descriptor. */
+#include "base/directory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+static weir_status make_one(const char *path) {
+  struct stat status;
+  if (mkdir(path, 0777) == 0) return WEIR_OK;
+  int error = errno;
+  if (error == EEXIST && stat(path, &status) == 0) {
+    if (S_ISDIR(status.st_mode)) return WEIR_OK;
+    return weir_fail(WEIR_BAD_INPUT, "%s: is a file, expected a directory", path);
+  }
+  return weir_fail(WEIR_FAILED, "%s: cannot make the directory: %s", path, strerror(error));
+}
+
+weir_status weir_directory_make(const char *path) {
+  char parent[PATH_MAX];
+  size_t length = strlen(path);
+  if (length == 0) return weir_fail(WEIR_BAD_INPUT, "a directory needs a name, found ''");
+  if (length >= sizeof parent)
+    return weir_fail(WEIR_BAD_INPUT, "%.80s...: the path is too long", path);
+  memcpy(parent, path, length + 1);
+  for (char *slash = strchr(parent + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+    *slash = '\0';
+    WEIR_TRY(make_one(parent));
+    *slash = '/';
+  }
+  return make_one(path);
+}
+
+weir_status weir_directory_is_empty(const char *path, bool *is_empty) {
+  *is_empty = true;
+  DIR *directory = opendir(path);
+  if (!directory && errno == ENOENT) return WEIR_OK;
+  if (!directory)
+    return weir_fail(WEIR_BAD_INPUT, "%s: cannot open the directory: %s", path, strerror(errno));
+  const struct dirent *entry;
+  while (*is_empty && (entry = readdir(directory)))
+    *is_empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+                strcmp(entry->d_name, WEIR_DIRECTORY_LOCK_NAME) == 0;
+  closedir(directory);
+  return WEIR_OK;
+}
+
+weir_status weir_directory_free_bytes(const char *path, uint64_t *free_bytes) {
+  struct statvfs system;
+  if (statvfs(path, &system) != 0)
+    return weir_fail(WEIR_FAILED, "%s: cannot tell the free space: %s", path, strerror(errno));
+  *free_bytes = (uint64_t)system.f_bavail * system.f_frsize;
+  return WEIR_OK;
+}
+
+weir_status weir_directory_lock_take(const char *path, weir_directory_lock *lock) {
+  char name[PATH_MAX];
+  lock->descriptor = -1;
+  int n = snprintf(name, sizeof name, "%s/%s", path, WEIR_DIRECTORY_LOCK_NAME);
+  if (n < 0 || n >= (int)sizeof name)
+    return weir_fail(WEIR_BAD_INPUT, "%.80s...: the path is too long", path);
+  int descriptor = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor < 0)
+    return weir_fail(WEIR_FAILED, "%s: cannot write here: %s", path, strerror(errno));
+  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    int error = errno;
+    close(descriptor);
+    if (error == EWOULDBLOCK)
+      return weir_fail(WEIR_BAD_INPUT,
+                       "%s: another weir is writing into this directory; wait for it, or give "
+                       "another --output",
+                       path);
+    return weir_fail(WEIR_FAILED, "%s: cannot lock: %s", name, strerror(error));
+  }
+  lock->descriptor = descriptor;
+  return WEIR_OK;
+}
+
+void weir_directory_lock_release(weir_directory_lock *lock) {
+  if (lock->descriptor >= 0) close(lock->descriptor);
+  lock->descriptor = -1;
+}
