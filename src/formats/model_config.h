@@ -41,6 +41,7 @@ typedef struct weir_model_config {
   int64_t bos_token_id; /* -1 where the file has none */
   int64_t eos_token_ids[WEIR_MAX_EOS_TOKENS];
   int64_t n_eos_tokens;
+  bool asks_for_dropout;  /* a dropout above 0: for a warning, Weir trains without */
   int64_t n_ignored_keys; /* unknown keys that do not change the mathematics */
   char ignored_keys[256]; /* their names, comma separated, for the warning; may end in "..." */
 } weir_model_config;
