@@ -214,10 +214,10 @@ def make(name, config, directory):
         torch.set_default_dtype(torch.float64)
         model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float64)
         torch.set_default_dtype(torch.float32)
-        model.eval()
-        fill(model, generator)
-        assert all(x.dtype == torch.float64 for _, x in model.named_parameters())
-        ids = torch.randint(0, config.vocab_size, (N_TOKENS,), generator=generator)
+    model.eval()
+    fill(model, generator)
+    ids = torch.randint(0, config.vocab_size, (N_TOKENS,), generator=generator)
+    with NoNarrowing():
         output = model(input_ids=ids[None], labels=ids[None], use_cache=False)
         output.loss.backward()
     assert output.logits.dtype == output.loss.dtype == torch.float64
@@ -234,6 +234,7 @@ def make(name, config, directory):
     config.save_pretrained(directory)
     weights = {key: value.detach().to(torch.float32).contiguous()
                for key, value in parameters.items()}
+    assert all(torch.equal(weights[key].double(), value) for key, value in parameters.items())
     safetensors.torch.save_file(weights, directory / "model.safetensors", {"format": "pt"})
     (directory / "ids.json").write_text(json.dumps(ids.tolist()) + "\n")
     golden = {"logits": output.logits[0].detach().contiguous(), "loss": output.loss.detach()[None]}
