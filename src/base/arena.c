@@ -36,7 +36,7 @@ const char *weir_memory_kind_help(weir_memory_kind kind) {
 }
 
 void weir_arena_init_dry(weir_arena *arena, const char *name) {
-  *arena = (weir_arena){.name = name, .capacity_bytes = UINT64_MAX};
+  *arena = (weir_arena){.name = name, .capacity_bytes = INT64_MAX};
 }
 
 weir_status weir_arena_init(weir_arena *arena, const char *name, uint64_t capacity_bytes) {
