@@ -10,8 +10,6 @@
 #include "device/dry/dry.h"
 #include "stream/step.h"
 
-#include <jansson.h>
-
 /* The work to plan for: the longest rows of each phase. */
 typedef struct weir_plan_request {
   const weir_model_config *config;
@@ -35,9 +33,5 @@ typedef struct weir_plan {
 } weir_plan;
 
 weir_status weir_plan_make(const weir_plan_request *request, weir_plan *plan);
-
-/* peak_bytes, peak_operation, bytes_by_kind, arenas, flops, seconds_per_step (null: not predicted
- * yet), settings.  New reference, NULL only for want of memory. */
-json_t *weir_plan_json(const weir_plan_request *request, const weir_plan *plan);
 
 #endif
