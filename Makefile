@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The front door once everything is installed (./run TARGET installs first).  CMake does the work.
+
+PREFIX ?= /usr/local
+
+.PHONY: all demo test test-debug test-asan-ubsan test-clang bench lint install clean
+all: build-release
+
+.PHONY: build-release build-debug build-asan-ubsan build-clang
+build-release build-debug build-asan-ubsan build-clang: build-%:
+	@cmake --preset $* > /dev/null
+	@cmake --build --preset $*
+
+demo: all
+	@examples/demo build/weir
+
+test: all
+	@tools/check_includes
+	@tools/run_tests build
+
+test-debug: build-debug
+	@tools/run_tests build-debug
+
+test-asan-ubsan: build-asan-ubsan
+	@tools/run_tests build-asan-ubsan
+
+test-clang: build-clang
+	@tools/run_tests build-clang
+
+bench: all
+	@cmake --build --preset release --target benches
+	@for bench in build/bench_*; do [ ! -x "$$bench" ] || "$$bench" || exit 1; done
+
+lint:
+	@tools/lint
+	@$(MAKE) --no-print-directory build-clang test-asan-ubsan
+
+install: all
+	@cmake --install build --prefix "$(PREFIX)"
+
+clean:
+	rm -rf build build-debug build-asan-ubsan build-clang
