@@ -68,8 +68,7 @@ static void attend(const weir_attention *a, int64_t row, int64_t h, weir_tensor 
     out[i] = 0;
   for (int64_t j = begin; j <= token; j++) {
     double p = exp(a->scale * ref_dot(query, key_head(a, k, j, h), K) - log_sum_exp);
-    for (int64_t i = 0; i < K; i++)
-      out[i] += p * key_head(a, v, j, h)[i];
+    ref_add_scaled(out, p, key_head(a, v, j, h), K);
   }
   ref_row(lse, row)[h] = log_sum_exp;
 }
@@ -95,14 +94,11 @@ static void attend_backward(const weir_attention *a, int64_t row, int64_t h, dou
     scratch[i] = 0;
   for (int64_t j = begin; j <= token; j++) {
     const double *key = key_head(a, k, j, h);
-    double *dkey = key_head(a, dk, j, h), *dvalue = key_head(a, dv, j, h);
     double p = exp(a->scale * ref_dot(query, key, K) - ref_row(lse, row)[h]);
     double ds = p * (ref_dot(g, key_head(a, v, j, h), K) - delta);
-    for (int64_t i = 0; i < K; i++) {
-      dvalue[i] += p * g[i];
-      dkey[i] += a->scale * ds * query[i];
-      scratch[i] += a->scale * ds * key[i];
-    }
+    ref_add_scaled(key_head(a, dv, j, h), p, g, K);
+    ref_add_scaled(key_head(a, dk, j, h), a->scale * ds, query, K);
+    ref_add_scaled(scratch, a->scale * ds, key, K);
   }
   for (int64_t i = 0; i < K; i++)
     query_head(a, dq, row, h)[i] = scratch[i];

@@ -30,10 +30,7 @@ static void embedding_backward(weir_device *device, weir_tensor dtable, weir_ten
     int64_t c = ref_row_in_sum_order(i, C), id = ref_ids(ids)[c];
     WEIR_ASSERT(id, >=, 0);
     WEIR_ASSERT(id, <, dtable.rows);
-    double *to = ref_row(dtable, id);
-    const double *from = ref_row(dx, c);
-    for (int64_t j = 0; j < D; j++)
-      to[j] += from[j];
+    ref_add_scaled(ref_row(dtable, id), 1, ref_row(dx, c), D);
   }
 }
 
@@ -50,10 +47,7 @@ static void position_forward(weir_device *device, weir_tensor x, weir_tensor tab
   for (int64_t c = 0; c < C; c++) {
     int64_t position = position_of(sequences, first_row + c);
     WEIR_ASSERT(position, <, table.rows);
-    double *to = ref_row(x, c);
-    const double *from = ref_row(table, position);
-    for (int64_t j = 0; j < D; j++)
-      to[j] += from[j];
+    ref_add_scaled(ref_row(x, c), 1, ref_row(table, position), D);
   }
 }
 
@@ -65,10 +59,7 @@ static void position_backward(weir_device *device, weir_tensor dtable, weir_tens
   for (int64_t i = 0; i < C; i++) {
     int64_t c = ref_row_in_sum_order(i, C), position = position_of(sequences, first_row + c);
     WEIR_ASSERT(position, <, dtable.rows);
-    double *to = ref_row(dtable, position);
-    const double *from = ref_row(dx, c);
-    for (int64_t j = 0; j < D; j++)
-      to[j] += from[j];
+    ref_add_scaled(ref_row(dtable, position), 1, ref_row(dx, c), D);
   }
 }
 

@@ -29,11 +29,8 @@ static void linear_backward_input(weir_device *device, weir_tensor dx, weir_tens
     double *to = ref_row(dx, n);
     for (int64_t i = 0; i < I && !accumulate; i++)
       to[i] = 0;
-    for (int64_t o = 0; o < O; o++) {
-      double g = ref_row(dy, n)[o];
-      for (int64_t i = 0; i < I; i++)
-        to[i] += g * ref_row(w, o)[i];
-    }
+    for (int64_t o = 0; o < O; o++)
+      ref_add_scaled(to, ref_row(dy, n)[o], ref_row(w, o), I);
   }
 }
 
@@ -48,10 +45,9 @@ static void linear_backward_weight(weir_device *device, weir_tensor dw, weir_ten
   for (int64_t k = 0; k < N; k++) {
     int64_t n = ref_row_in_sum_order(k, N);
     for (int64_t o = 0; o < O; o++) {
-      double g = ref_row(dy, n)[o], *to = ref_row(dw, o);
+      double g = ref_row(dy, n)[o];
       if (bias) bias[o] += g;
-      for (int64_t i = 0; i < I; i++)
-        to[i] += g * ref_row(x, n)[i];
+      ref_add_scaled(ref_row(dw, o), g, ref_row(x, n), I);
     }
   }
 }

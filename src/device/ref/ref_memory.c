@@ -19,10 +19,7 @@ static void copy(weir_device *device, weir_tensor dst, weir_tensor src) {
 static void add(weir_device *device, weir_tensor dst, weir_tensor src) {
   REF_ASSERT_SHAPE(src, device->real, src.rows, src.cols);
   REF_ASSERT_SHAPE(dst, device->real, src.rows, src.cols);
-  double *to = ref_vector(dst);
-  const double *from = ref_vector(src);
-  for (int64_t i = 0; i < weir_tensor_count(src); i++)
-    to[i] += from[i];
+  ref_add_scaled(ref_vector(dst), 1, ref_vector(src), weir_tensor_count(src));
 }
 
 static void write(weir_device *device, weir_tensor dst, const void *host) {

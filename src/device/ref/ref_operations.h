@@ -52,4 +52,10 @@ static inline double ref_dot(const double *a, const double *b, int64_t n) {
   return sum;
 }
 
+/* to += factor * from */
+static inline void ref_add_scaled(double *to, double factor, const double *from, int64_t n) {
+  for (int64_t i = 0; i < n; i++)
+    to[i] += factor * from[i];
+}
+
 #endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of cases that every operation of every device must pass: odd sizes, sequences that
+ * straddle blocks, chunks that begin late, absent biases, accumulation, every aliasing that
+ * core/device.h allows. */
+#ifndef WEIR_TESTS_SUPPORT_OPERATION_CASES_H
+#define WEIR_TESTS_SUPPORT_OPERATION_CASES_H
+
+#include "support/operation_harness.h"
+
+/* Every operation that computes; `read` and `write` serve every case. */
+enum { OPERATION_COUNT = 26 };
+extern const operation_spec operations[OPERATION_COUNT];
+
+/* All cases, those of one operation together.  Built at the first call, owned by the table. */
+const operation_case *operation_cases(int *n_cases);
+
+#endif
