@@ -18,6 +18,10 @@ int64_t weir_sequences_begin(const weir_sequences *sequences, int64_t token) {
   return sequences->offsets[sequence_of(sequences, token)];
 }
 
+int64_t weir_sequences_end(const weir_sequences *sequences, int64_t token) {
+  return sequences->offsets[sequence_of(sequences, token) + 1];
+}
+
 int64_t weir_sequences_pairs(const weir_sequences *sequences, int64_t begin, int64_t end) {
   int64_t pairs = 0;
   for (int64_t i = sequence_of(sequences, begin); begin < end; i++) {

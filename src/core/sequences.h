@@ -17,8 +17,9 @@ typedef struct weir_sequences {
   const int64_t *offsets; /* borrowed, n_sequences + 1 of them */
 } weir_sequences;
 
-/* First token of the sequence that `token` belongs to. */
+/* First token of the sequence that `token` belongs to, and the token after its last. */
 int64_t weir_sequences_begin(const weir_sequences *sequences, int64_t token);
+int64_t weir_sequences_end(const weir_sequences *sequences, int64_t token);
 
 /* Number of (query, key) pairs that causal attention computes for queries [begin, end). */
 int64_t weir_sequences_pairs(const weir_sequences *sequences, int64_t begin, int64_t end);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Filling, copying, adding, and the way to and from the host. */
+#include "device/cpu/cpu_operations.h"
+
+#include <string.h>
+
+static void zero(weir_device *device, weir_tensor dst) {
+  uint8_t *to = weir_tensor_data(dst);
+  int64_t n = (int64_t)weir_tensor_bytes(dst), run = CPU_RUN_ELEMENTS * (int64_t)sizeof(float);
+#pragma omp parallel for num_threads(device->n_threads) if (n > CPU_PARALLEL_ELEMENTS)
+  for (int64_t i = 0; i < n; i += run)
+    memset(to + i, 0, (size_t)cpu_min(run, n - i));
+}
+
+static void copy(weir_device *device, weir_tensor dst, weir_tensor src) {
+  CPU_ASSERT_SHAPE(dst, src.dtype, src.rows, src.cols);
+  uint8_t *to = weir_tensor_data(dst);
+  const uint8_t *from = weir_tensor_data(src);
+  int64_t n = (int64_t)weir_tensor_bytes(dst), run = CPU_RUN_ELEMENTS * (int64_t)sizeof(float);
+#pragma omp parallel for num_threads(device->n_threads) if (n > CPU_PARALLEL_ELEMENTS)
+  for (int64_t i = 0; i < n; i += run)
+    memcpy(to + i, from + i, (size_t)cpu_min(run, n - i));
+}
+
+static void add(weir_device *device, weir_tensor dst, weir_tensor src) {
+  CPU_ASSERT_SHAPE(src, device->real, src.rows, src.cols);
+  CPU_ASSERT_SHAPE(dst, device->real, src.rows, src.cols);
+  const weir_cpu_kernels *kernels = cpu_kernels(device);
+  int64_t n = weir_tensor_count(dst);
+#pragma omp parallel for num_threads(device->n_threads) if (n > CPU_PARALLEL_ELEMENTS)
+  for (int64_t i = 0; i < n; i += CPU_RUN_ELEMENTS)
+    kernels->add(cpu_vector(dst) + i, cpu_vector(src) + i, cpu_min(CPU_RUN_ELEMENTS, n - i));
+}
+
+static void write(weir_device *device, weir_tensor dst, const void *host) {
+  (void)device;
+  memcpy(weir_tensor_data(dst), host, weir_tensor_bytes(dst));
+}
+
+static void read(weir_device *device, void *host, weir_tensor src) {
+  (void)device;
+  memcpy(host, weir_tensor_data(src), weir_tensor_bytes(src));
+}
+
+void weir_cpu_operations_memory(weir_device_operations *operations) {
+  operations->zero = zero;
+  operations->copy = copy;
+  operations->add = add;
+  operations->write = write;
+  operations->read = read;
+}

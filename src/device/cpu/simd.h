@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Vectors of f32 as wide as the instruction set that includes this file.
+ *
+ * Arithmetic is the compiler's own (+ - * / and comparisons on vector types); what it cannot say,
+ * fused multiply-add and partial loads, is here, once per instruction set.
+ *
+ * Every loop reads `for (i = 0; i < n; i += WEIR_LANES)` and loads and stores with `n - i`: the
+ * last vector is partial, lanes beyond the end are neither read nor written, and an element's bits
+ * never depend on where the tail begins. */
+#ifndef WEIR_DEVICE_CPU_SIMD_H
+#define WEIR_DEVICE_CPU_SIMD_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#define WEIR_LANES 16
+#elif defined(__AVX2__)
+#include <immintrin.h>
+#define WEIR_LANES 8
+#else
+#define WEIR_LANES 4
+#endif
+
+typedef float vec __attribute__((vector_size(4 * WEIR_LANES)));
+typedef int32_t vec_int __attribute__((vector_size(4 * WEIR_LANES)));
+typedef uint32_t vec_uint __attribute__((vector_size(4 * WEIR_LANES)));
+typedef double vec_double __attribute__((vector_size(8 * WEIR_LANES)));
+
+#define SIMD static inline __attribute__((always_inline, unused))
+
+/* A load with this in the lanes beyond the end vanishes from a maximum and from sums of exp. */
+#define VEC_LOWEST -1e30f
+
+SIMD vec vec_set(float x) {
+  return x - (vec){0};
+}
+
+/* The first n values of p, or all lanes if n allows; `fill` in the others. */
+SIMD vec vec_load_or(const float *p, int64_t n, float fill) {
+#if defined(__AVX512F__)
+  if (n < WEIR_LANES)
+    return (vec)_mm512_mask_loadu_ps((__m512)vec_set(fill), (__mmask16)((1u << n) - 1), p);
+#else
+  if (n < WEIR_LANES) {
+    vec part = vec_set(fill);
+    memcpy(&part, p, (size_t)n * sizeof *p);
+    return part;
+  }
+#endif
+  vec whole;
+  memcpy(&whole, p, sizeof whole);
+  return whole;
+}
+
+SIMD vec vec_load(const float *p, int64_t n) {
+  return vec_load_or(p, n, 0.0f);
+}
+
+SIMD void vec_store(float *p, int64_t n, vec x) {
+#if defined(__AVX512F__)
+  if (n < WEIR_LANES) {
+    _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)x);
+    return;
+  }
+#else
+  if (n < WEIR_LANES) {
+    memcpy(p, &x, (size_t)n * sizeof *p);
+    return;
+  }
+#endif
+  memcpy(p, &x, sizeof x);
+}
+
+/* a * b + c, rounded once where the instruction set can. */
+SIMD vec vec_fma(vec a, vec b, vec c) {
+#if defined(__AVX512F__)
+  return (vec)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__FMA__)
+  return (vec)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+  return a * b + c;
+#endif
+}
+
+SIMD vec vec_sqrt(vec x) {
+#if defined(__AVX512F__)
+  return (vec)_mm512_sqrt_ps((__m512)x);
+#elif defined(__AVX2__)
+  return (vec)_mm256_sqrt_ps((__m256)x);
+#else
+  for (int i = 0; i < WEIR_LANES; i++)
+    x[i] = sqrtf(x[i]);
+  return x;
+#endif
+}
+
+SIMD vec vec_select(vec_int mask, vec yes, vec no) {
+  return (vec)((mask & (vec_int)yes) | (~mask & (vec_int)no));
+}
+
+/* The larger (smaller) of the two; a NaN in x comes through. */
+SIMD vec vec_max(vec limit, vec x) {
+  return vec_select(limit > x, limit, x);
+}
+SIMD vec vec_min(vec limit, vec x) {
+  return vec_select(limit < x, limit, x);
+}
+
+SIMD vec vec_abs(vec x) {
+  return (vec)((vec_int)x & 0x7fffffff);
+}
+
+/* Across the lanes, in rising order of lanes. */
+SIMD double vec_sum(vec x) {
+  double sum = 0;
+  for (int i = 0; i < WEIR_LANES; i++)
+    sum += (double)x[i];
+  return sum;
+}
+SIMD float vec_largest(vec x) {
+  float largest = x[0];
+  for (int i = 1; i < WEIR_LANES; i++)
+    largest = x[i] > largest ? x[i] : largest;
+  return largest;
+}
+
+/* exp(x), within 2 units in the last place; 0 below -104, never infinite: exp(88) above 88.
+ * x = n ln 2 + r, |r| <= ln(2)/2; exp(r) by a minimax polynomial; 2^n in two factors, so that
+ * both have an exponent of their own where the result is subnormal. */
+SIMD vec vec_exp(vec x) {
+  const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */
+  x = vec_min(vec_set(88.0f), vec_max(vec_set(-104.0f), x));
+  vec shifted = vec_fma(x, vec_set(0x1.715476p+0f), vec_set(magic));
+  vec n = shifted - magic;
+  vec r = vec_fma(n, vec_set(-0x1.62e400p-1f), x);
+  r = vec_fma(n, vec_set(-0x1.7f7d1cp-20f), r);
+
+  vec p = vec_set(1.39263761e-3f);
+  p = vec_fma(p, r, vec_set(8.36333353e-3f));
+  p = vec_fma(p, r, vec_set(4.16665524e-2f));
+  p = vec_fma(p, r, vec_set(1.66665763e-1f));
+  p = vec_fma(p, r, vec_set(0.5f));
+  p = vec_fma(p * r, r, r);
+
+  vec_int exponent = (vec_int)shifted - (vec_int)vec_set(magic);
+  vec_int half = exponent >> 1;
+  vec low = (vec)((vec_uint)(half + 127) << 23);
+  vec high = (vec)((vec_uint)(exponent - half + 127) << 23);
+  return vec_fma(p, low, low) * high;
+}
+
+#endif
