@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * I3: inside a step our code allocates nothing outside the arenas.
+ *
+ * The C library's allocator is interposed; a call counts as ours when its return address lies in
+ * this program's own text (libweir is linked statically, libraries are shared objects).  Their own
+ * calls are excepted and counted. */
+#include "device/ref/ref.h"
+#include "support/tiny_model.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#endif
+
+static volatile int n_ours, n_others, watching;
+
+#ifndef SANITIZED
+extern void *__libc_malloc(size_t);
+extern void *__libc_calloc(size_t, size_t);
+extern void *__libc_realloc(void *, size_t);
+extern void *__libc_memalign(size_t, size_t);
+extern char __executable_start, etext;
+
+static void note(const void *caller) {
+  const char *address = caller;
+  if (!watching) return;
+  if (address >= &__executable_start && address < &etext)
+    __atomic_fetch_add(&n_ours, 1, __ATOMIC_RELAXED);
+  else
+    __atomic_fetch_add(&n_others, 1, __ATOMIC_RELAXED);
+}
+
+__attribute__((noinline)) void *malloc(size_t bytes) {
+  note(__builtin_return_address(0));
+  return __libc_malloc(bytes);
+}
+
+__attribute__((noinline)) void *calloc(size_t n, size_t bytes) {
+  note(__builtin_return_address(0));
+  return __libc_calloc(n, bytes);
+}
+
+__attribute__((noinline)) void *realloc(void *old, size_t bytes) {
+  note(__builtin_return_address(0));
+  return __libc_realloc(old, bytes);
+}
+
+__attribute__((noinline)) void *aligned_alloc(size_t alignment, size_t bytes) {
+  note(__builtin_return_address(0));
+  return __libc_memalign(alignment, bytes);
+}
+
+__attribute__((noinline)) int posix_memalign(void **result, size_t alignment, size_t bytes) {
+  note(__builtin_return_address(0));
+  *result = __libc_memalign(alignment, bytes);
+  return *result ? 0 : ENOMEM;
+}
+#endif
+
+static void *volatile keep;
+
+static void the_count_sees_an_allocation(void **state) {
+  (void)state;
+#ifdef SANITIZED
+  skip();
+#endif
+  n_ours = 0;
+  watching = 1;
+  keep = malloc(16);
+  watching = 0;
+  free(keep);
+  assert_int_equal(n_ours, 1);
+}
+
+static weir_status create_ref(weir_device **device) {
+  return weir_ref_create(device);
+}
+
+static const struct {
+  const char *name;
+  weir_status (*create)(weir_device **device);
+  void (*destroy)(weir_device *device);
+} devices[] = {
+    {"ref", create_ref, weir_ref_destroy},
+};
+
+static void steps_allocate_nothing(void **state) {
+  (void)state;
+#ifdef SANITIZED
+  skip();
+#endif
+  static const int64_t lengths[] = {300, 5, 40};
+  for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
+    for (int architecture = 0; architecture < TINY_ARCHITECTURES; architecture++) {
+      weir_model_config config = tiny_config(architecture);
+      weir_device *device;
+      assert_int_equal(devices[i].create(&device), WEIR_OK);
+      tiny_settings settings = {256, 256, 20, WEIR_STASH_ATTN};
+      tiny_model model;
+      tiny_open(&model, &config, device, &settings, WEIR_RUN_TRAIN, 32 << 20, 32 << 20);
+      tiny_row row;
+      tiny_row_init(&row, &config, lengths, 3, 300.0);
+      weir_micro_batch rows[2] = {row.micro_batch, row.micro_batch};
+      weir_adamw adamw = {1e-3, 0.9, 0.999, 1e-8, 0.01, 1};
+      weir_step_result result;
+      n_ours = n_others = 0;
+      watching = 1;
+      for (; adamw.step <= 2; adamw.step++)
+        weir_step_train(&model.run, rows, 2, &adamw, 1.0, &result);
+      weir_step_evaluate(&model.run, rows, &result, NULL);
+      watching = 0;
+      print_message("%s, %s: %d allocations of ours, %d of libraries\n", devices[i].name,
+                    tiny_name(architecture), n_ours, n_others);
+      assert_int_equal(n_ours, 0);
+      tiny_row_deinit(&row);
+      tiny_close(&model);
+      devices[i].destroy(device);
+    }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_count_sees_an_allocation),
+      cmocka_unit_test(steps_allocate_nothing),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
