@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/session.h"
+
+#include "base/files.h"
+#include "base/log.h"
+#include "device/cpu/cpu.h"
+#include "device/ref/ref.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- options that a command may lack ---- */
+
+static const char *text_of(const weir_options *options, const char *name, const char *otherwise) {
+  bool has = weir_options_find(options, name) && weir_options_is_set(options, name);
+  return has ? weir_options_string(options, name) : otherwise;
+}
+
+static int64_t integer_of(const weir_options *options, const char *name, int64_t otherwise) {
+  bool has = weir_options_find(options, name) && weir_options_is_set(options, name);
+  return has ? weir_options_integer(options, name) : otherwise;
+}
+
+static int usable_cores(void) {
+  cpu_set_t cores;
+  return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+}
+
+/* ---- devices ---- */
+
+static bool is_ref(const char *name) {
+  return strcmp(name, "ref") == 0;
+}
+
+static weir_status open_device(const char *name, int n_threads, weir_device **device) {
+  if (is_ref(name)) return weir_ref_create(device);
+  return weir_cpu_create(n_threads, NULL, device);
+}
+
+static void close_device(weir_device *device) {
+  if (!device) return;
+  if (is_ref(device->name))
+    weir_ref_destroy(device);
+  else
+    weir_cpu_destroy(device);
+}
+
+/* ---- the model ---- */
+
+static weir_status find_model(const weir_options *options, const char **path) {
+  *path = text_of(options, "model_name_or_path", NULL);
+  if (*path && !weir_path_is_directory(*path))
+    return weir_fail(WEIR_BAD_INPUT,
+                     "no directory '%s': --model is a directory on this machine that holds "
+                     "config.json and model.safetensors; nothing is ever downloaded",
+                     *path);
+  if (!*path) *path = text_of(options, "model_config", NULL);
+  if (!*path) return weir_fail(WEIR_BAD_INPUT, "needs --model DIR or --model-config FILE");
+  return WEIR_OK;
+}
+
+static void warn_of_config(const weir_session *session) {
+  const weir_model_config *config = &session->config;
+  if (config->n_ignored_keys > 0)
+    weir_log_warning("%s: %lld unknown keys ignored: %s", session->model_path,
+                     (long long)config->n_ignored_keys, config->ignored_keys);
+  if (config->asks_for_dropout)
+    weir_log_warning("%s asks for dropout; weir runs without", session->model_path);
+}
+
+static weir_status read_settings(const weir_options *options, weir_session *session) {
+  int64_t n_layers = session->config.num_hidden_layers;
+  weir_stash_policy policy = WEIR_STASH_ATTN;
+  const char *name = text_of(options, "stash", "attn");
+  if (!weir_stash_policy_parse(name, &policy))
+    return weir_fail(WEIR_BAD_INPUT, "no stash policy '%s'", name);
+  session->stash = calloc((size_t)n_layers, sizeof *session->stash);
+  if (!session->stash) return weir_fail(WEIR_FAILED, "no memory for the stash policies");
+  for (int64_t i = 0; i < n_layers; i++)
+    session->stash[i] = policy;
+  session->settings = (weir_stream_settings){
+      .chunk_rows = integer_of(options, "chunk_rows", WEIR_DEFAULT_CHUNK_ROWS),
+      .head_rows = integer_of(options, "head_rows", WEIR_DEFAULT_HEAD_ROWS),
+      .head_columns = integer_of(options, "head_columns", WEIR_DEFAULT_HEAD_COLUMNS),
+      .stash = session->stash,
+  };
+  return WEIR_OK;
+}
+
+static weir_status open_parts(const weir_options *options, weir_session *session) {
+  WEIR_TRY(find_model(options, &session->model_path));
+  WEIR_TRY(weir_model_config_read(session->model_path, &session->config));
+  warn_of_config(session);
+  WEIR_TRY(weir_parameter_table_create(&session->config, &session->table));
+  WEIR_TRY(read_settings(options, session));
+  return open_device(text_of(options, "device", "cpu"),
+                     (int)integer_of(options, "threads", usable_cores()), &session->device);
+}
+
+weir_status weir_session_open(const weir_options *options, weir_session *session) {
+  *session = (weir_session){0};
+  weir_status status = open_parts(options, session);
+  if (status != WEIR_OK) weir_session_close(session);
+  return status;
+}
+
+weir_plan_request weir_session_request(const weir_session *session, weir_run_purpose purpose) {
+  return (weir_plan_request){
+      .config = &session->config,
+      .table = &session->table,
+      .settings = session->settings,
+      .purpose = purpose,
+      .real = session->device->real,
+      .n_threads = session->device->n_threads,
+  };
+}
+
+weir_status weir_session_reserve(weir_session *session, weir_run_purpose purpose,
+                                 const weir_plan *plan) {
+  WEIR_TRY(weir_arena_init(&session->run_arena, "run", plan->run_arena_bytes));
+  WEIR_TRY(weir_arena_init(&session->step_arena, "step", plan->step_arena_bytes));
+  return weir_run_create(&session->run, session->device, &session->run_arena, &session->step_arena,
+                         &session->config, &session->table, &session->settings, purpose);
+}
+
+weir_status weir_session_start(weir_session *session, weir_run_purpose purpose,
+                               const weir_plan *plan) {
+  return weir_session_reserve(session, purpose, plan);
+}
+
+void weir_session_close(weir_session *session) {
+  if (session->run.device) weir_run_destroy(&session->run);
+  weir_arena_deinit(&session->run_arena);
+  weir_arena_deinit(&session->step_arena);
+  close_device(session->device);
+  weir_parameter_table_destroy(&session->table);
+  free(session->stash);
+  *session = (weir_session){0};
+}
