@@ -207,20 +207,31 @@ def check(name, config, weights, ids, logits, loss, gradients):
           f"gradients within {worst:.1e} of central differences")
 
 
-def make(name, config, directory):
+def build(config):
+    """The model in f64 throughout, rotary frequencies included; its weights are yet to be set."""
     config._attn_implementation = "eager"
-    generator = torch.Generator().manual_seed(SEED)
     with NoNarrowing():
         torch.set_default_dtype(torch.float64)
         model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float64)
         torch.set_default_dtype(torch.float32)
-    model.eval()
-    fill(model, generator)
-    ids = torch.randint(0, config.vocab_size, (N_TOKENS,), generator=generator)
+    return model.eval()
+
+
+def run(model, ids):
+    """Logits and mean next-token loss of one sequence; gradients are left in the parameters."""
     with NoNarrowing():
         output = model(input_ids=ids[None], labels=ids[None], use_cache=False)
         output.loss.backward()
     assert output.logits.dtype == output.loss.dtype == torch.float64
+    return output
+
+
+def make(name, config, directory):
+    generator = torch.Generator().manual_seed(SEED)
+    model = build(config)
+    fill(model, generator)
+    ids = torch.randint(0, config.vocab_size, (N_TOKENS,), generator=generator)
+    output = run(model, ids)
 
     parameters = dict(model.named_parameters())  # tied tensors once
     gradients = {key: value.grad for key, value in parameters.items()}
