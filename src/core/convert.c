@@ -112,3 +112,17 @@ void weir_convert(void *dst, weir_dtype dst_dtype, const void *src, weir_dtype s
     narrow((uint8_t *)dst + (uint64_t)i * weir_dtype_bytes(dst_dtype), dst_dtype, piece, n_piece);
   }
 }
+
+#define TRANSPOSE(type)                                                                            \
+  for (int64_t row = 0; row < rows; row++)                                                         \
+    for (int64_t col = 0; col < cols; col++)                                                       \
+  ((type *)dst)[col * dst_stride + row] = ((const type *)src)[row * src_stride + col]
+
+void weir_transpose(void *dst, int64_t dst_stride, const void *src, int64_t src_stride,
+                    int64_t rows, int64_t cols, weir_dtype dtype) {
+  WEIR_ASSERT(dtype <= WEIR_DTYPE_F64, ==, true);
+  if (dtype == WEIR_DTYPE_F32)
+    TRANSPOSE(float);
+  else
+    TRANSPOSE(double);
+}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Conversion between the floating dtypes, rounding to nearest, ties to even.
+ * Conversion of host memory: between the floating dtypes, rounding to nearest, ties to even, and
+ * between the two orders of a matrix.
  *
  * Widening is exact.  Narrowing rounds once, from the value itself and never by way of a third
  * type; what is too large becomes an infinity, subnormals are kept, a NaN stays a NaN. */
@@ -21,5 +22,10 @@ float weir_f32_odd_from_f64(double value);
 /* n elements; both dtypes F32, F64, BF16 or F16.  No alignment is asked of either side. */
 void weir_convert(void *dst, weir_dtype dst_dtype, const void *src, weir_dtype src_dtype,
                   int64_t n);
+
+/* dst [cols, rows] = transpose of src [rows, cols]; strides in elements, of 4 or 8 bytes each.
+ * One side should fit a cache. */
+void weir_transpose(void *dst, int64_t dst_stride, const void *src, int64_t src_stride,
+                    int64_t rows, int64_t cols, weir_dtype dtype);
 
 #endif

@@ -178,3 +178,9 @@ void weir_parameter_table_destroy(weir_parameter_table *table) {
 int64_t weir_parameter_find(const weir_parameter_table *table, int64_t unit, weir_role role) {
   return table->index[unit * WEIR_ROLE_COUNT + role];
 }
+
+int weir_parameter_file_shape(const weir_parameter *parameter, int64_t shape[2]) {
+  shape[0] = parameter->file_transposed ? parameter->cols : parameter->file_rows;
+  shape[1] = parameter->file_transposed ? parameter->file_rows : parameter->cols;
+  return parameter->is_vector ? 1 : 2;
+}

@@ -78,4 +78,8 @@ void weir_parameter_table_destroy(weir_parameter_table *table);
 /* Index of the parameter, or -1 where the model has none. */
 int64_t weir_parameter_find(const weir_parameter_table *table, int64_t unit, weir_role role);
 
+/* The shape of the file's tensor that holds the parameter, with all its other parts; returns the
+ * number of dimensions. */
+int weir_parameter_file_shape(const weir_parameter *parameter, int64_t shape[2]);
+
 #endif
