@@ -231,8 +231,8 @@ static void load_parameter(const weir_weight_files *files, const weir_parameter 
   WEIR_ASSERT(tensor.rows, ==, parameter->rows);
   WEIR_ASSERT(tensor.cols, ==, parameter->cols);
   weir_weight weight = weir_weight_files_find(files, parameter->file_name);
-  weir_dtype dtype;
-  find_dtype(weight.entry, &dtype); /* checked before */
+  weir_dtype dtype = WEIR_DTYPE_F32;
+  WEIR_ASSERT(find_dtype(weight.entry, &dtype), ==, true); /* checked before */
   if (parameter->file_transposed)
     load_transposed(weight, dtype, parameter, tensor);
   else
