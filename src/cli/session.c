@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "device/cpu/cpu.h"
 #include "device/ref/ref.h"
+#include "model/weights.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -93,6 +94,8 @@ static weir_status open_parts(const weir_options *options, weir_session *session
   WEIR_TRY(weir_model_config_read(session->model_path, &session->config));
   warn_of_config(session);
   WEIR_TRY(weir_parameter_table_create(&session->config, &session->table));
+  if (weir_path_is_directory(session->model_path))
+    WEIR_TRY(weir_weights_check(session->model_path, &session->config, &session->table));
   WEIR_TRY(read_settings(options, session));
   return open_device(text_of(options, "device", "cpu"),
                      (int)integer_of(options, "threads", usable_cores()), &session->device);
@@ -126,7 +129,9 @@ weir_status weir_session_reserve(weir_session *session, weir_run_purpose purpose
 
 weir_status weir_session_start(weir_session *session, weir_run_purpose purpose,
                                const weir_plan *plan) {
-  return weir_session_reserve(session, purpose, plan);
+  WEIR_TRY(weir_session_reserve(session, purpose, plan));
+  return weir_weights_load(session->model_path, &session->config, &session->table,
+                           session->run.weights);
 }
 
 void weir_session_close(weir_session *session) {

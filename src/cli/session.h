@@ -25,7 +25,9 @@ typedef struct weir_session {
   weir_run run; /* from start on; points into this struct, which must not move */
 } weir_session;
 
-/* Reads --model (or --model-config), --threads, --device, --chunk-rows, --head-rows,
+/* Checks the headers of a model directory's weights; reads no weight.
+ *
+ * Options: --model (or --model-config), --threads, --device, --chunk-rows, --head-rows,
  * --head-columns and --stash as far as the command has them; elsewhere their defaults. */
 weir_status weir_session_open(const weir_options *options, weir_session *session);
 
