@@ -171,10 +171,11 @@ typedef struct weir_device_operations {
   void (*head_finish)(weir_device *device, weir_tensor logprob, weir_tensor entropy,
                       weir_tensor correct, weir_tensor statistics, weir_tensor targets);
   /* In place: logits become d loss / d logits = weight * (one-hot(target) - softmax), where
-   * weights [1,R] = d loss / d logprob. */
+   * weights [1,R] f64 = d loss / d logprob. */
   void (*head_gradient)(weir_device *device, weir_tensor logits, weir_tensor statistics,
                         weir_tensor targets, weir_tensor weights, int64_t first_class);
-  /* sums [1, WEIR_SUM_COUNT] f64 +=, over all rows in rising order; the vectors are [1,T]. */
+  /* sums [1, WEIR_SUM_COUNT] f64 +=, over all rows in rising order; the vectors are [1,T],
+   * weights f64. */
   void (*token_sums)(weir_device *device, weir_tensor sums, weir_tensor logprob,
                      weir_tensor entropy, weir_tensor correct, weir_tensor weights);
 

@@ -640,6 +640,7 @@ static void head_case(int64_t R, int64_t tile, int64_t first_class, operand_fill
   statistics(c, R);
   token_ids(c, "targets", R, FILL_TARGETS, first_class + tile);
   per_token(c, "weights", R, FILL_SPARSE);
+  c->operands[c->n_operands - 1].type = OPERAND_F64;
   logits(c, "earlier", R, first_class, fill);
 }
 
@@ -663,7 +664,7 @@ static void head_cases(void) {
       whole(c, "logprob", 1, T, FILL_NORMAL);
       whole(c, "entropy", 1, T, FILL_SQUARE);
       whole(c, "correct", 1, T, FILL_EQUAL);
-      whole(c, "weights", 1, T, FILL_SPARSE);
+      whole_f64(c, "weights", T, FILL_SPARSE);
     }
 }
 

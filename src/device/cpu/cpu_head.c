@@ -51,12 +51,14 @@ static void head_gradient(weir_device *device, weir_tensor logits, weir_tensor s
   CPU_ASSERT_SHAPE(logits, device->real, R, n);
   CPU_ASSERT_SHAPE(statistics, device->real, R, WEIR_HEAD_COLUMNS);
   CPU_ASSERT_SHAPE(targets, WEIR_DTYPE_I32, 1, R);
-  CPU_ASSERT_SHAPE(weights, device->real, 1, R);
+  CPU_ASSERT_SHAPE(weights, WEIR_DTYPE_F64, 1, R);
   const weir_cpu_kernels *kernels = cpu_kernels(device);
+  const double *weight_of = weir_tensor_data(weights);
 #pragma omp parallel for num_threads(device->n_threads) if (R * n > CPU_PARALLEL_ELEMENTS)
   for (int64_t r = 0; r < R; r++) {
     bool has_target = cpu_ids(targets)[r] >= 0;
-    float *row = cpu_row(logits, r), weight = has_target ? cpu_vector(weights)[r] : 0;
+    float *row = cpu_row(logits, r);
+    float weight = has_target ? (float)weight_of[r] : 0;
     kernels->head_gradient(row, cpu_row(statistics, r), weight, n);
     int64_t target = cpu_ids(targets)[r] - first_class;
     if (has_target && target >= 0 && target < n) row[target] += weight;
@@ -70,10 +72,11 @@ static void token_sums(weir_device *device, weir_tensor sums, weir_tensor logpro
   CPU_ASSERT_SHAPE(logprob, device->real, 1, T);
   CPU_ASSERT_SHAPE(entropy, device->real, 1, T);
   CPU_ASSERT_SHAPE(correct, device->real, 1, T);
-  CPU_ASSERT_SHAPE(weights, device->real, 1, T);
+  CPU_ASSERT_SHAPE(weights, WEIR_DTYPE_F64, 1, T);
   double *sum = weir_tensor_data(sums);
+  const double *weight_of = weir_tensor_data(weights);
   for (int64_t t = 0; t < T; t++) {
-    double weight = cpu_vector(weights)[t];
+    double weight = weight_of[t];
     if (weight == 0) continue;
     sum[WEIR_SUM_LOSS] += weight * cpu_vector(logprob)[t];
     sum[WEIR_SUM_CORRECT] += cpu_vector(correct)[t];

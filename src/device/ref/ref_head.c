@@ -64,7 +64,7 @@ static void head_gradient(weir_device *device, weir_tensor logits, weir_tensor s
   REF_ASSERT_SHAPE(logits, device->real, R, logits.cols);
   REF_ASSERT_SHAPE(statistics, device->real, R, WEIR_HEAD_COLUMNS);
   REF_ASSERT_SHAPE(targets, WEIR_DTYPE_I32, 1, R);
-  REF_ASSERT_SHAPE(weights, device->real, 1, R);
+  REF_ASSERT_SHAPE(weights, WEIR_DTYPE_F64, 1, R);
   for (int64_t r = 0; r < R; r++) {
     int64_t target = ref_ids(targets)[r];
     double weight = target >= 0 ? ref_vector(weights)[r] : 0;
@@ -81,7 +81,7 @@ static void token_sums(weir_device *device, weir_tensor sums, weir_tensor logpro
   REF_ASSERT_SHAPE(logprob, device->real, 1, T);
   REF_ASSERT_SHAPE(entropy, device->real, 1, T);
   REF_ASSERT_SHAPE(correct, device->real, 1, T);
-  REF_ASSERT_SHAPE(weights, device->real, 1, T);
+  REF_ASSERT_SHAPE(weights, WEIR_DTYPE_F64, 1, T);
   double *sum = ref_vector(sums);
   for (int64_t t = 0; t < T; t++) {
     double weight = ref_vector(weights)[t];
