@@ -51,11 +51,10 @@ void weir_mapping_drop(const weir_mapping *mapping, uint64_t offset_bytes, uint6
 }
 
 char *weir_path_join(const char *directory, const char *name) {
-  size_t n_directory = strlen(directory);
-  const char *separator = n_directory > 0 && directory[n_directory - 1] == '/' ? "" : "/";
-  size_t path_bytes = n_directory + strlen(name) + 2;
-  char *path = malloc(path_bytes);
-  if (path) snprintf(path, path_bytes, "%s%s%s", directory, separator, name);
+  size_t n_directory = strlen(directory), room_bytes = n_directory + strlen(name) + 2;
+  const char *separator = n_directory == 0 || directory[n_directory - 1] == '/' ? "" : "/";
+  char *path = malloc(room_bytes);
+  if (path) snprintf(path, room_bytes, "%s%s%s", directory, separator, name);
   return path;
 }
 
