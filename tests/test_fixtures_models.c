@@ -95,6 +95,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       {"per-token loss of stories260K on ref", test_stories_loss, NULL, NULL,
        (void *)&model_case_ref},
+      {"per-token loss of stories260K on cpu", test_stories_loss, NULL, NULL,
+       (void *)&model_case_cpu},
   };
   return cmocka_run_group_tests_name("models of others", tests, NULL, NULL);
 }

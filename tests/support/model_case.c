@@ -4,6 +4,7 @@
  * the program's own loader, which the tests of the commands exercise. */
 #include "support/model_case.h"
 
+#include "device/cpu/cpu.h"
 #include "device/ref/ref.h"
 
 #include <math.h>
@@ -18,7 +19,12 @@
 
 enum { ARENA_BYTES = 24 << 20 };
 
+static weir_status create_cpu(weir_device **device) {
+  return weir_cpu_create(2, NULL, device);
+}
+
 const model_case_device model_case_ref = {"ref", weir_ref_create, weir_ref_destroy};
+const model_case_device model_case_cpu = {"cpu", create_cpu, weir_cpu_destroy};
 
 static void require(weir_status status) {
   if (status != WEIR_OK) fail_msg("%s", weir_status_message());

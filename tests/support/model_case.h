@@ -15,7 +15,7 @@ typedef struct model_case_device {
   void (*destroy)(weir_device *device);
 } model_case_device;
 
-extern const model_case_device model_case_ref;
+extern const model_case_device model_case_ref, model_case_cpu; /* cpu: two threads */
 
 /* How the steps are streamed; zeros stand for defaults. */
 typedef struct model_case_settings {
