@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From files to micro-batches: documents, packing, data order, and what is refused. */
+#include "base/files.h"
+#include "base/rng.h"
+#include "formats/documents.h"
+#include "train/batches.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* ---- documents ---- */
+
+static char directory[] = "/tmp/weir-dataset-XXXXXX";
+static char path[256];
+
+static const char *write_file(const char *name, const char *text, size_t n_bytes) {
+  snprintf(path, sizeof path, "%s/%s", directory, name);
+  assert_int_equal(weir_file_replace(path, text, n_bytes), WEIR_OK);
+  return path;
+}
+
+typedef struct seen_documents {
+  int n;
+  char text[4096]; /* each in brackets */
+} seen_documents;
+
+static weir_status see(void *context, const char *text, uint64_t n_bytes) {
+  seen_documents *seen = context;
+  seen->n++;
+  size_t n = strlen(seen->text);
+  snprintf(seen->text + n, sizeof seen->text - n, "[%.*s]", (int)n_bytes, text);
+  return WEIR_OK;
+}
+
+static void test_documents(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *text, *separator, *expected;
+  } cases[] = {
+      {"a.txt", "one\ntwo\n", NULL, "[one\ntwo\n]"},
+      {"a.txt", "one<|>two<|><|>", "<|>", "[one][two][]"},
+      {"b.txt", "", NULL, "[]"},
+      {"c.jsonl", "{\"text\": \"a\\nb\"}\n\n  \n{\"id\": 1, \"text\": \"\\u00e9\"}", NULL,
+       "[a\nb][\303\251]"},
+      {"c.jsonl", "{\"text\":\"a\"}\r\n{\"text\":\"b\"}\r\n", NULL, "[a][b]"},
+      {"d.json", " [{\"text\": \"a\"},\n {\"text\": \"b\"}]", NULL, "[a][b]"},
+      {"d.json", "{\"text\": \"a\"}\n{\"text\": \"b\"}\n", NULL, "[a][b]"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    seen_documents seen = {0};
+    write_file(cases[i].name, cases[i].text, strlen(cases[i].text));
+    assert_int_equal(weir_documents_read(path, cases[i].separator, see, &seen), WEIR_OK);
+    assert_string_equal(seen.text, cases[i].expected);
+  }
+}
+
+static void test_documents_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *text, *message;
+  } cases[] = {
+      {"a.txt", "ab\xff", "a.txt: byte 2 (0xff) is not UTF-8"},
+      {"a.txt", "ab\xe2\x82", "byte 2 (0xe2) is not UTF-8"},
+      {"a.txt", "\xc0\x80", "byte 0"},      /* overlong */
+      {"a.txt", "x\xed\xa0\x80", "byte 1"}, /* surrogate */
+      {"a.jsonl", "{\"text\": \"a\"}\n\nnot json\n", "a.jsonl:3: not JSON"},
+      {"a.jsonl", "{\"text\": \"a\"} {}\n", "a.jsonl:1: not JSON"},
+      {"a.jsonl", "{\"text\": \"\xff\"}\n", "a.jsonl:1: not JSON"},
+      {"a.jsonl", "[1]\n", "line 1 is not a JSON object"},
+      {"a.jsonl", "{\"texts\": \"a\"}\n", "line 1 has no \"text\""},
+      {"a.jsonl", "{\"text\": 3}\n", "not a string"},
+      {"a.json", "[{\"text\": \"a\"}, 7]", "row 1 is not a JSON object"},
+      {"a.json", "[{\"text\":\n \"a\"", "a.json:2: not JSON"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    seen_documents seen = {0};
+    write_file(cases[i].name, cases[i].text, strlen(cases[i].text));
+    assert_int_equal(weir_documents_read(path, NULL, see, &seen), WEIR_BAD_INPUT);
+    if (!strstr(weir_status_message(), cases[i].message))
+      fail_msg("'%s' does not say '%s'", weir_status_message(), cases[i].message);
+  }
+}
+
+/* ---- packing ---- */
+
+/* Documents of random lengths; token i of the corpus has id i, so that copies can be told apart. */
+static weir_corpus make_corpus(uint64_t seed, int64_t n_documents, int64_t longest) {
+  weir_corpus corpus = {.offsets = calloc((size_t)n_documents + 1, sizeof *corpus.offsets),
+                        .n_documents = n_documents};
+  for (int64_t i = 0; i < n_documents; i++)
+    corpus.offsets[i + 1] = corpus.offsets[i] + 1 +
+                            (int64_t)(weir_random_u64(seed, 1, (uint64_t)i) % (uint64_t)longest);
+  corpus.n_tokens = corpus.offsets[n_documents];
+  corpus.ids = malloc((size_t)corpus.n_tokens * sizeof *corpus.ids);
+  for (int64_t i = 0; i < corpus.n_tokens; i++)
+    corpus.ids[i] = (int32_t)i;
+  return corpus;
+}
+
+static int64_t document_of(const weir_corpus *corpus, int64_t token) {
+  int64_t i = 0;
+  while (corpus->offsets[i + 1] <= token)
+    i++;
+  return i;
+}
+
+static void assert_span_is_part_of_document(const weir_corpus *corpus, const weir_span *span,
+                                            int64_t max_length) {
+  int64_t i = document_of(corpus, span->first_token);
+  int64_t begin = corpus->offsets[i], end = corpus->offsets[i + 1];
+  assert_true(span->n_tokens >= 1 && span->n_tokens <= max_length);
+  assert_int_equal((span->first_token - begin) % max_length, 0);
+  assert_true(span->first_token + span->n_tokens == end || span->n_tokens == max_length);
+}
+
+static void check_packing(const weir_corpus *corpus, int64_t max_length) {
+  weir_rows rows;
+  assert_int_equal(weir_rows_pack(&rows, corpus, max_length), WEIR_OK);
+  uint8_t *n_seen = calloc((size_t)corpus->n_tokens, 1);
+  int64_t n_cut = 0;
+  for (int64_t i = 0; i < corpus->n_documents; i++)
+    n_cut += corpus->offsets[i + 1] - corpus->offsets[i] > max_length;
+  assert_int_equal(rows.n_cut_documents, n_cut);
+  for (int64_t row = 0; row < rows.n_rows; row++) {
+    assert_in_range(weir_rows_tokens(&rows, row), 1, max_length);
+    for (int64_t i = rows.offsets[row]; i < rows.offsets[row + 1]; i++) {
+      assert_span_is_part_of_document(corpus, &rows.spans[i], max_length);
+      for (int64_t t = 0; t < rows.spans[i].n_tokens; t++)
+        n_seen[rows.spans[i].first_token + t]++;
+    }
+  }
+  for (int64_t t = 0; t < corpus->n_tokens; t++)
+    assert_int_equal(n_seen[t], 1);
+  int64_t fewest = (corpus->n_tokens + max_length - 1) / max_length;
+  assert_true((double)rows.n_rows <= 11.0 / 9 * (double)(fewest + rows.n_spans / 2) + 1);
+  free(n_seen);
+  weir_rows_deinit(&rows);
+}
+
+static void test_packing(void **state) {
+  (void)state;
+  static const int64_t lengths[] = {2, 7, 64, 100, 1000};
+  for (uint64_t seed = 0; seed < 8; seed++) {
+    weir_corpus corpus = make_corpus(seed, seed == 0 ? 1 : 150, 130);
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+      check_packing(&corpus, lengths[i]);
+    weir_corpus_deinit(&corpus);
+  }
+}
+
+static void test_packing_fills_rows(void **state) {
+  (void)state;
+  int64_t offsets[] = {0, 6, 9, 13, 15, 19}; /* 6 3 4 2 4 */
+  int32_t ids[19] = {0};
+  const weir_corpus corpus = {ids, offsets, 19, 5, 0, 0};
+  weir_rows rows;
+  assert_int_equal(weir_rows_pack(&rows, &corpus, 10), WEIR_OK);
+  assert_int_equal(rows.n_rows, 2); /* 6 4 | 4 3 2 */
+  assert_int_equal(weir_rows_tokens(&rows, 0), 10);
+  assert_int_equal(weir_rows_tokens(&rows, 1), 9);
+  assert_int_equal(rows.spans[1].first_token, 9); /* the first of the two fours */
+  weir_rows_deinit(&rows);
+}
+
+/* ---- steps ---- */
+
+typedef struct loaded_epoch {
+  int64_t n_tokens, n_supervised;
+  double weight;      /* sum of all */
+  uint64_t order;     /* a checksum of the ids in their order */
+  uint8_t seen[9000]; /* times each token came */
+} loaded_epoch;
+
+/* The reservation is the survey's: loading asserts that it suffices. */
+static loaded_epoch load_epoch(const weir_corpus *corpus, const weir_rows *rows,
+                               const weir_batch_settings *settings, int64_t epoch) {
+  weir_batches batches;
+  assert_int_equal(weir_batches_create(&batches, corpus, rows, settings), WEIR_OK);
+  int64_t first = epoch * batches.steps_per_epoch, end = first + batches.steps_per_epoch;
+  weir_batch_extent extent = weir_batches_survey(&batches, first, end);
+  assert_int_equal(weir_batches_reserve(&batches, &extent), WEIR_OK);
+  loaded_epoch loaded = {0};
+  for (int64_t step = first; step < end; step++) {
+    weir_batches_load(&batches, step);
+    assert_in_range(batches.n_micro_batches, 1, settings->micro_batches_per_step);
+    loaded.n_tokens += batches.n_tokens;
+    loaded.n_supervised += batches.n_supervised;
+    double of_step = 0;
+    for (int64_t i = 0; i < batches.n_micro_batches; i++) {
+      const weir_micro_batch *m = &batches.micro_batches[i];
+      const weir_sequences *s = &m->sequences;
+      assert_int_equal(s->offsets[0], 0);
+      assert_int_equal(s->offsets[s->n_sequences], s->n_tokens);
+      for (int64_t q = 0; q < s->n_sequences; q++)
+        for (int64_t t = s->offsets[q]; t < s->offsets[q + 1]; t++) {
+          bool last = t + 1 == s->offsets[q + 1];
+          assert_int_equal(m->targets[t], last ? -1 : m->ids[t] + 1);
+          assert_true(last ? m->weights[t] == 0 : m->weights[t] < 0);
+          of_step += m->weights[t];
+          loaded.seen[m->ids[t]]++;
+          loaded.order = loaded.order * 31 + (uint64_t)m->ids[t];
+        }
+    }
+    if (!settings->evaluate) assert_true(of_step > -1 - 1e-9 && of_step < -1 + 1e-9);
+    loaded.weight += of_step;
+  }
+  weir_batches_destroy(&batches);
+  return loaded;
+}
+
+static void test_batches(void **state) {
+  (void)state;
+  weir_corpus corpus = make_corpus(3, 100, 130);
+  weir_rows rows;
+  assert_int_equal(weir_rows_pack(&rows, &corpus, 64), WEIR_OK);
+  assert_true(corpus.n_tokens < (int64_t)sizeof((loaded_epoch *)0)->seen);
+  static const int64_t shapes[][2] = {{1, 1}, {3, 1}, {1, 4}, {2, 3}, {1000, 1}};
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    weir_batch_settings settings = {shapes[i][0], shapes[i][1], 42, false};
+    loaded_epoch first = load_epoch(&corpus, &rows, &settings, 0);
+    loaded_epoch again = load_epoch(&corpus, &rows, &settings, 0);
+    loaded_epoch later = load_epoch(&corpus, &rows, &settings, 5);
+    settings.seed = 43;
+    loaded_epoch other = load_epoch(&corpus, &rows, &settings, 0);
+    assert_int_equal(first.n_tokens, corpus.n_tokens);
+    assert_int_equal(first.n_supervised, corpus.n_tokens - rows.n_spans);
+    assert_true(first.order == again.order);
+    assert_true(first.order != later.order && first.order != other.order);
+    for (int64_t t = 0; t < corpus.n_tokens; t++)
+      assert_true(first.seen[t] == 1 && later.seen[t] == 1 && other.seen[t] == 1);
+  }
+  weir_batch_settings evaluation = {1, 1, 0, true};
+  loaded_epoch all = load_epoch(&corpus, &rows, &evaluation, 0);
+  assert_true(all.weight > -1 - 1e-9 && all.weight < -1 + 1e-9);
+  weir_rows_deinit(&rows);
+  weir_corpus_deinit(&corpus);
+}
+
+/* ---- the split ---- */
+
+static void test_split(void **state) {
+  (void)state;
+  weir_corpus corpus = make_corpus(1, 40, 20), validation;
+  const int64_t n_tokens = corpus.n_tokens;
+  uint64_t whole = weir_corpus_fingerprint(&corpus);
+  assert_int_equal(weir_corpus_split(&corpus, 0.25, 42, &validation), WEIR_OK);
+  assert_int_equal(corpus.n_documents, 30);
+  assert_int_equal(validation.n_documents, 10);
+  assert_int_equal(corpus.n_tokens + validation.n_tokens, n_tokens);
+  assert_true(weir_corpus_fingerprint(&corpus) != whole);
+  for (int64_t i = 1; i < validation.n_tokens; i++)
+    assert_true(validation.ids[i] > validation.ids[i - 1]);
+
+  weir_corpus again = make_corpus(1, 40, 20), other;
+  assert_int_equal(weir_corpus_split(&again, 0.25, 42, &other), WEIR_OK);
+  assert_true(weir_corpus_fingerprint(&other) == weir_corpus_fingerprint(&validation));
+  weir_corpus_deinit(&again);
+  weir_corpus_deinit(&other);
+
+  weir_corpus one = make_corpus(1, 1, 20);
+  assert_int_equal(weir_corpus_split(&one, 0.5, 42, &other), WEIR_BAD_INPUT);
+  weir_corpus_deinit(&one);
+  weir_corpus_deinit(&corpus);
+  weir_corpus_deinit(&validation);
+}
+
+static void test_ids(void **state) {
+  (void)state;
+  static const int32_t ids[] = {3, 0, 9};
+  weir_corpus corpus;
+  assert_int_equal(weir_corpus_from_ids(&corpus, "ids.json", ids, 3, 10), WEIR_OK);
+  assert_int_equal(corpus.n_documents, 1);
+  assert_int_equal(corpus.n_tokens, 3);
+  weir_corpus_deinit(&corpus);
+  assert_int_equal(weir_corpus_from_ids(&corpus, "ids.json", ids, 3, 9), WEIR_BAD_INPUT);
+  assert_non_null(strstr(weir_status_message(), "ids.json: token id 9"));
+}
+
+static int set_up(void **state) {
+  (void)state;
+  return mkdtemp(directory) ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  static const char *const names[] = {"a.txt", "b.txt", "a.jsonl", "c.jsonl", "a.json", "d.json"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    snprintf(path, sizeof path, "%s/%s", directory, names[i]);
+    unlink(path);
+  }
+  return rmdir(directory);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_documents), cmocka_unit_test(test_documents_refused),
+      cmocka_unit_test(test_packing),   cmocka_unit_test(test_packing_fills_rows),
+      cmocka_unit_test(test_batches),   cmocka_unit_test(test_split),
+      cmocka_unit_test(test_ids),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
