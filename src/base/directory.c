@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,6 +61,26 @@ weir_status weir_directory_free_bytes(const char *path, uint64_t *free_bytes) {
     return weir_fail(WEIR_FAILED, "%s: cannot tell the free space: %s", path, strerror(errno));
   *free_bytes = (uint64_t)system.f_bavail * system.f_frsize;
   return WEIR_OK;
+}
+
+weir_status weir_directory_sync(const char *path) {
+  int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  /* Some file systems cannot sync a directory; they say EINVAL and have nothing better. */
+  bool failed = descriptor < 0 || (fsync(descriptor) != 0 && errno != EINVAL);
+  int error = errno;
+  if (descriptor >= 0) close(descriptor);
+  if (!failed) return WEIR_OK;
+  return weir_fail(WEIR_FAILED, "%s: the directory cannot be synced: %s", path, strerror(error));
+}
+
+static int remove_one(const char *path, const struct stat *about, int type, struct FTW *place) {
+  (void)about, (void)type, (void)place;
+  return remove(path);
+}
+
+weir_status weir_directory_remove(const char *path) {
+  if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0 || errno == ENOENT) return WEIR_OK;
+  return weir_fail(WEIR_FAILED, "%s: cannot be removed: %s", path, strerror(errno));
 }
 
 weir_status weir_directory_lock_take(const char *path, weir_directory_lock *lock) {

@@ -18,6 +18,13 @@ weir_status weir_directory_is_empty(const char *path, bool *is_empty);
 /* Bytes that this user may still write on the file system of an existing path. */
 weir_status weir_directory_free_bytes(const char *path, uint64_t *free_bytes);
 
+/* Makes the names in an existing directory durable. */
+weir_status weir_directory_sync(const char *path);
+
+/* Removes a directory and all that is in it, following no links; fine where there is none.  Not
+ * atomic: what must never be seen half removed is renamed first. */
+weir_status weir_directory_remove(const char *path);
+
 /* An advisory lock on an existing directory, kept by a file in it.  It goes with the process, so a
  * killed one leaves no stale lock. */
 typedef struct weir_directory_lock {

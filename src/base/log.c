@@ -17,6 +17,7 @@ enum { LINE_BYTES = 4096 };
 static bool quiet;
 static bool is_progress_shown;
 static size_t n_warnings;
+static FILE *copy;
 
 void weir_log_set_quiet(bool wanted) {
   quiet = wanted;
@@ -24,6 +25,10 @@ void weir_log_set_quiet(bool wanted) {
 
 bool weir_log_is_quiet(void) {
   return quiet;
+}
+
+void weir_log_set_copy(FILE *stream) {
+  copy = stream;
 }
 
 bool weir_log_is_terminal(void) {
@@ -36,51 +41,68 @@ bool weir_log_has_color(void) {
   return weir_log_is_terminal() && terminal && strcmp(terminal, "dumb") != 0;
 }
 
-static void write_line(const char *before, const char *format, va_list arguments,
-                       const char *after) {
-  char line[LINE_BYTES];
+/* The start of a line in plain text and in colour. */
+typedef struct line_label {
+  const char *plain, *colored;
+} line_label;
+
+static const line_label no_label = {"", ""};
+
+/* Starts on a line of its own; a line without a newline is one of progress. */
+static void write_terminal(const char *label, const char *text, const char *newline) {
+  char line[LINE_BYTES + 64];
   const char *start = is_progress_shown ? "\r\x1b[K" : "";
-  int n = snprintf(line, sizeof line, "%s%s", start, before);
-  int m = vsnprintf(line + n, sizeof line - (size_t)n - 2, format, arguments);
-  if (m < 0) return;
-  size_t length = strlen(line);
-  memcpy(line + length, after, strlen(after));
-  ssize_t written = write(STDERR_FILENO, line, length + strlen(after));
+  int n = snprintf(line, sizeof line, "%s%s%s%s", start, label, text, newline);
+  if (n < 0) return;
+  ssize_t written = write(STDERR_FILENO, line, strlen(line));
   (void)written;
-  is_progress_shown = *after == '\0';
+  is_progress_shown = *newline == '\0';
+}
+
+static void write_line(const line_label *label, bool is_for_terminal, const char *format,
+                       va_list arguments) {
+  char text[LINE_BYTES];
+  if (vsnprintf(text, sizeof text, format, arguments) < 0) return;
+  if (is_for_terminal)
+    write_terminal(weir_log_has_color() ? label->colored : label->plain, text, "\n");
+  if (!copy) return;
+  fprintf(copy, "%s%s\n", label->plain, text);
+  fflush(copy);
 }
 
 void weir_log_info(const char *format, ...) {
-  if (quiet) return;
   va_list arguments;
   va_start(arguments, format);
-  write_line("", format, arguments, "\n");
+  write_line(&no_label, !quiet, format, arguments);
   va_end(arguments);
 }
 
 void weir_log_warning(const char *format, ...) {
+  static const line_label label = {"warning: ", "\x1b[33mwarning:\x1b[0m "};
   n_warnings++;
   va_list arguments;
   va_start(arguments, format);
-  write_line(weir_log_has_color() ? "\x1b[33mwarning:\x1b[0m " : "warning: ", format, arguments,
-             "\n");
+  write_line(&label, true, format, arguments);
   va_end(arguments);
 }
 
 void weir_log_error(const char *format, ...) {
+  static const line_label label = {"weir: ", "\x1b[31mweir:\x1b[0m "};
   va_list arguments;
   va_start(arguments, format);
-  write_line(weir_log_has_color() ? "\x1b[31mweir:\x1b[0m " : "weir: ", format, arguments, "\n");
+  write_line(&label, true, format, arguments);
   va_end(arguments);
 }
 
 void weir_log_progress(const char *format, ...) {
   if (quiet || !weir_log_is_terminal()) return;
-  is_progress_shown = true;
+  char text[LINE_BYTES];
   va_list arguments;
   va_start(arguments, format);
-  write_line("", format, arguments, "");
+  int n = vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
+  is_progress_shown = true; /* overwrites the line it stands on */
+  if (n >= 0) write_terminal("", text, "");
 }
 
 size_t weir_log_n_warnings(void) {

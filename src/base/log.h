@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* Quiet drops weir_log_info; warnings and errors are always written. */
 void weir_log_set_quiet(bool quiet);
@@ -19,6 +20,9 @@ void weir_log_info(const char *format, ...) __attribute__((format(printf, 1, 2))
 void weir_log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void weir_log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 size_t weir_log_n_warnings(void);
+
+/* From here on every line also goes to this stream, without colours; NULL ends it.  Borrowed. */
+void weir_log_set_copy(FILE *stream);
 
 /* Overwrites the last line of a terminal; elsewhere, and when quiet, writes nothing.  Any other
  * line written later starts on a line of its own. */
