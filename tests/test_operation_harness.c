@@ -168,7 +168,7 @@ int main(void) {
   char names[OPERATION_COUNT][64];
   int n = 0;
   for (int i = 0; i < OPERATION_COUNT; i++) {
-    snprintf(names[i], sizeof names[i], "%s broken is caught", operations[i].name);
+    snprintf(names[i], sizeof names[i], "%s_broken_is_caught", operations[i].name);
     tests[n++] = (struct CMUnitTest){names[i], test_broken, NULL, NULL, (void *)&operations[i]};
   }
   tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_comparison);

@@ -234,7 +234,8 @@ static void test_chunks(void **state) {
   for (const operation_case *c = all; c < all + n_cases; c++) {
     if (c->operation != operation || c->n_rows <= 100) continue;
     n_checked++;
-    assert_true(operation_check_bits(c, &bench, &bench, 0, &bench, WEIR_BLOCK_ROWS));
+    const operation_way ways[] = {{&bench, 0}, {&bench, WEIR_BLOCK_ROWS}};
+    assert_true(operation_check_bits(c, &bench, ways, 2));
     double worst = 0, *values = operation_values_create(c, &bench, false);
     double *whole = operation_run(&bench, c, values, 0);
     double *chunked = operation_run(&bench, c, values, 100);
@@ -260,13 +261,13 @@ int main(void) {
   char names[N_DERIVATIVES + OPERATION_COUNT][64];
   int n = 0;
   for (int i = 0; i < N_DERIVATIVES; i++) {
-    snprintf(names[n], sizeof names[n], "%s is a derivative", derivatives[i].operation);
+    snprintf(names[n], sizeof names[n], "%s_is_a_derivative", derivatives[i].operation);
     tests[n] = (struct CMUnitTest){names[n], test_derivative, NULL, NULL, (void *)&derivatives[i]};
     n++;
   }
   for (int i = 0; i < OPERATION_COUNT; i++) {
     if (!has_rows(&operations[i])) continue;
-    snprintf(names[n], sizeof names[n], "%s in chunks", operations[i].name);
+    snprintf(names[n], sizeof names[n], "%s_in_chunks", operations[i].name);
     tests[n] = (struct CMUnitTest){names[n], test_chunks, NULL, NULL, (void *)&operations[i]};
     n++;
   }

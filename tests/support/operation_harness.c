@@ -8,13 +8,17 @@
 
 enum { ARENA_BYTES = 64 << 20, GUARD_COUNT = 16, GUARD_VALUE = 0x5eed };
 
+/* The workspace begins as NaN: no operation may rely on what it finds there. */
 void operation_bench_init(operation_bench *bench, weir_device *device) {
   bench->device = device;
-  int64_t workspace_bytes = device->n_threads * (int64_t)WEIR_WORKSPACE_BYTES_PER_THREAD;
-  WEIR_ASSERT(weir_arena_init(&bench->arena, "test", (uint64_t)workspace_bytes + ARENA_BYTES), ==,
-              WEIR_OK);
-  device->workspace = weir_tensor_allocate(&bench->arena, WEIR_MEMORY_WORKSPACE, WEIR_DTYPE_F64, 1,
-                                           workspace_bytes / 8);
+  uint64_t workspace_bytes = (uint64_t)device->n_threads * WEIR_WORKSPACE_BYTES_PER_THREAD;
+  WEIR_ASSERT(weir_arena_init(&bench->arena, "test", workspace_bytes + ARENA_BYTES), ==, WEIR_OK);
+  device->workspace = weir_tensor_allocate(&bench->arena, WEIR_MEMORY_WORKSPACE, WEIR_DTYPE_F32, 1,
+                                           (int64_t)workspace_bytes / 4);
+  void *nans = malloc(workspace_bytes);
+  memset(nans, 0xff, workspace_bytes);
+  device->operations->write(device, device->workspace, nans);
+  free(nans);
 }
 
 void operation_bench_deinit(operation_bench *bench) {
@@ -331,19 +335,23 @@ bool operation_check(const operation_case *c, operation_bench *bench, operation_
   return ok;
 }
 
-bool operation_check_bits(const operation_case *c, operation_bench *ref, operation_bench *a,
-                          int64_t chunk_rows_a, operation_bench *b, int64_t chunk_rows_b) {
+bool operation_check_bits(const operation_case *c, operation_bench *ref, const operation_way *ways,
+                          int n_ways) {
   double *values = operation_values_create(c, ref, true);
-  double *first = operation_run(a, c, values, chunk_rows_a);
-  double *second = operation_run(b, c, values, chunk_rows_b);
+  double *first = operation_run(ways[0].bench, c, values, ways[0].chunk_rows);
   size_t bytes = (size_t)operation_value_count(c) * sizeof *values;
-  bool ok = first && second && bytes > 0 && memcmp(first, second, bytes) == 0;
-  if (!ok)
-    printf("%s [%s]: chunks of %lld rows on %d threads and of %lld on %d differ in bits\n",
-           c->operation->name, c->name, (long long)chunk_rows_a, a->device->n_threads,
-           (long long)chunk_rows_b, b->device->n_threads);
+  bool ok = first && bytes > 0 && n_ways > 1;
+  for (int i = 1; i < n_ways && ok; i++) {
+    double *other = operation_run(ways[i].bench, c, values, ways[i].chunk_rows);
+    ok = other && memcmp(first, other, bytes) == 0;
+    if (!ok)
+      printf("%s [%s]: chunks of %lld rows on %d threads and of %lld on %d differ in bits\n",
+             c->operation->name, c->name, (long long)ways[0].chunk_rows,
+             ways[0].bench->device->n_threads, (long long)ways[i].chunk_rows,
+             ways[i].bench->device->n_threads);
+    free(other);
+  }
   free(values);
   free(first);
-  free(second);
   return ok;
 }

@@ -134,8 +134,14 @@ bool operation_outputs_agree(const operation_case *c, double *got, double *want,
 bool operation_check(const operation_case *c, operation_bench *bench, operation_bench *ref,
                      double *worst);
 
-/* Whether two ways of running the case give the same bits (I4). */
-bool operation_check_bits(const operation_case *c, operation_bench *ref, operation_bench *a,
-                          int64_t chunk_rows_a, operation_bench *b, int64_t chunk_rows_b);
+/* One way of running a case: chunk_rows 0 is a single call. */
+typedef struct operation_way {
+  operation_bench *bench;
+  int64_t chunk_rows;
+} operation_way;
+
+/* Whether all ways of running the case, two at least, give the same bits (I4). */
+bool operation_check_bits(const operation_case *c, operation_bench *ref, const operation_way *ways,
+                          int n_ways);
 
 #endif
