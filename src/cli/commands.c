@@ -7,6 +7,8 @@ const weir_command weir_commands[] = {
     {"tokenize", "a text to token ids, and back", WEIR_COMMAND_TOKENIZE, weir_command_tokenize},
     {"inspect", "what a safetensors file holds, or why it is refused", WEIR_COMMAND_INSPECT,
      weir_command_inspect},
+    {"doctor", "what was found, what is missing, the command that mends it", WEIR_COMMAND_DOCTOR,
+     weir_command_doctor},
     {"help", "this list, or the options of one command", WEIR_COMMAND_HELP, weir_command_help},
     {"version", "versions of weir and of the libraries it uses", WEIR_COMMAND_VERSION,
      weir_command_version},
