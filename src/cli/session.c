@@ -3,11 +3,11 @@
 
 #include "base/files.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "device/cpu/cpu.h"
 #include "device/ref/ref.h"
 #include "model/weights.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,8 +24,9 @@ static int64_t integer_of(const weir_options *options, const char *name, int64_t
 }
 
 static int usable_cores(void) {
-  cpu_set_t cores;
-  return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+  weir_machine machine;
+  weir_machine_read(&machine, "");
+  return weir_machine_n_threads(&machine);
 }
 
 /* ---- devices ---- */
