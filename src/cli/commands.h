@@ -41,6 +41,7 @@ extern const size_t weir_n_option_rows;
 
 weir_status weir_command_inspect(const weir_options *options);
 weir_status weir_command_doctor(const weir_options *options);
+weir_status weir_command_plan(const weir_options *options);
 weir_status weir_command_help(const weir_options *options);
 weir_status weir_command_tokenize(const weir_options *options);
 weir_status weir_command_version(const weir_options *options);

@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/machine.h"
+#include "base/process.h"
 #include "device/cpu/cpu.h"
 #include "device/ref/ref.h"
 #include "model/weights.h"
@@ -118,6 +119,12 @@ weir_plan_request weir_session_request(const weir_session *session, weir_run_pur
       .real = session->device->real,
       .n_threads = session->device->n_threads,
   };
+}
+
+weir_status weir_session_measure_library(weir_session *session, uint64_t *library_bytes) {
+  if (!is_ref(session->device->name)) WEIR_TRY(weir_cpu_warm_up(session->device));
+  *library_bytes = weir_process_resident_bytes();
+  return WEIR_OK;
 }
 
 weir_status weir_session_reserve(weir_session *session, weir_run_purpose purpose,

@@ -34,6 +34,10 @@ weir_status weir_session_open(const weir_options *options, weir_session *session
 /* A request with everything but the work: the caller adds rows and phases. */
 weir_plan_request weir_session_request(const weir_session *session, weir_run_purpose purpose);
 
+/* What the process holds without arenas: the program, its libraries made to take what they will
+ * hold in training, thread stacks.  Call it before anything large is read. */
+weir_status weir_session_measure_library(weir_session *session, uint64_t *library_bytes);
+
 /* The arenas and the run, weights undefined: for who has them from elsewhere (a checkpoint). */
 weir_status weir_session_reserve(weir_session *session, weir_run_purpose purpose,
                                  const weir_plan *plan);
