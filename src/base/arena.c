@@ -61,6 +61,7 @@ static uint64_t round_up(uint64_t bytes) {
 }
 
 uint64_t weir_arena_allocate(weir_arena *arena, weir_memory_kind kind, uint64_t bytes) {
+  WEIR_ASSERT(bytes >> 62, ==, 0); /* so that nothing below wraps around */
   uint64_t offset = arena->used_bytes, taken_bytes = round_up(bytes) + GUARD_BYTES;
   WEIR_ASSERT(taken_bytes, <=, arena->capacity_bytes - arena->used_bytes);
   arena->used_bytes += taken_bytes;

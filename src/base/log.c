@@ -136,9 +136,10 @@ const char *weir_log_escape(char *escaped, size_t escaped_bytes, const char *tex
                             size_t text_bytes) {
   static const char ellipsis[] = "...";
   const uint8_t *bytes = (const uint8_t *)text;
-  size_t n = 0, length;
+  size_t n = 0, n_before_cut = 0, length;
   if (escaped_bytes < sizeof ellipsis) return "";
   for (size_t i = 0; i < text_bytes; i += length) {
+    if (n + sizeof ellipsis <= escaped_bytes) n_before_cut = n;
     char hexadecimal[9];
     const char *piece = text + i;
     length = measure_character(bytes + i, text_bytes - i);
@@ -150,9 +151,8 @@ const char *weir_log_escape(char *escaped, size_t escaped_bytes, const char *tex
         snprintf(hexadecimal + piece_bytes, 5, "\\x%02x", bytes[i + j]);
       piece = hexadecimal;
     }
-    bool is_last = i + length == text_bytes;
-    if (n + piece_bytes + (is_last ? 1 : sizeof ellipsis) > escaped_bytes) {
-      memcpy(escaped + n, ellipsis, sizeof ellipsis);
+    if (n + piece_bytes + 1 > escaped_bytes) {
+      memcpy(escaped + n_before_cut, ellipsis, sizeof ellipsis);
       return escaped;
     }
     memcpy(escaped + n, piece, piece_bytes);

@@ -12,9 +12,10 @@
 void weir_help_introduction(void) {
   weir_print("Weir trains transformer language models within the memory you have.\n\n"
              "Try first:\n"
-             "  weir doctor                    is everything here?\n"
-             "  weir help                      what can it do?\n"
-             "  weir help train                how do I train a model?\n");
+             "  weir doctor                                             is everything here?\n"
+             "  weir plan --model DIR --max-length 4096                 what would it hold?\n"
+             "  weir train --model DIR --train-file FILE --output DIR   train it\n\n"
+             "weir help lists all commands, weir help COMMAND the options of one.\n");
 }
 
 static void print_commands(void) {
