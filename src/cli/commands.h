@@ -44,6 +44,7 @@ weir_status weir_command_doctor(const weir_options *options);
 weir_status weir_command_plan(const weir_options *options);
 weir_status weir_command_help(const weir_options *options);
 weir_status weir_command_tokenize(const weir_options *options);
+weir_status weir_command_tokenizer_train(const weir_options *options);
 weir_status weir_command_version(const weir_options *options);
 
 #endif

@@ -167,11 +167,13 @@ static weir_status read_model(const weir_json_node *root, weir_bpe *bpe) {
     WEIR_TRY(weir_json_string(&model, "unk_token", &unk));
     bpe->unk_id = weir_bpe_token_id(bpe, unk, strlen(unk));
   }
-  if (!bpe->byte_level) return WEIR_OK;
-  for (int byte = 0; byte < 256 && bpe->byte_fallback; byte++)
-    if (bpe->byte_ids[byte] < 0)
-      return weir_json_fail(&model, "byte_fallback, ByteLevel and no token for byte 0x%02X", byte);
-  bpe->byte_fallback = false; /* with all bytes there is nothing to fall back from */
+  bool every_byte = bpe->byte_level || bpe->byte_fallback;
+  for (int byte = 0; byte < 256 && every_byte; byte++)
+    every_byte = bpe->byte_ids[byte] >= 0;
+  if (bpe->byte_level && bpe->byte_fallback && !every_byte)
+    return weir_json_fail(&model, "byte_fallback and ByteLevel, but not a token for every byte");
+  if (every_byte) bpe->unk_id = -1;                /* nothing is unknown */
+  if (bpe->byte_level) bpe->byte_fallback = false; /* nothing to fall back from */
   return WEIR_OK;
 }
 
@@ -218,7 +220,8 @@ static weir_status read_added_token(const weir_json_node *item, weir_tokenizer *
     weir_bytes_deinit(&token.spelling);
     return status;
   }
-  for (size_t i = 0; i < tokenizer->normalizer.count && !normalized; i++)
+  bool stands_in_text = !normalized && token.id != tokenizer->bpe.unk_id;
+  for (size_t i = 0; i < tokenizer->normalizer.count && stands_in_text; i++)
     if (tokenizer->normalizer.steps[i].kind == WEIR_NORMALIZER_PREPEND)
       tokenizer->begins_text[token.id] = true;
   return weir_added_tokens_add(normalized ? &tokenizer->normalized_added : &tokenizer->raw_added,
