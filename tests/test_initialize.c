@@ -34,7 +34,7 @@ static weir_model_config make_config(weir_architecture architecture) {
                              .initializer_range = 0.02};
 }
 
-static void create(const weir_model_config *config, uint64_t seed, weir_dtype real,
+static void create(const weir_model_config *config, uint64_t seed, int n_threads, weir_dtype real,
                    weir_parameter_table *table, weir_arena *arena, weir_tensor **weights) {
   assert_int_equal(weir_parameter_table_create(config, table), WEIR_OK);
   assert_int_equal(weir_arena_init(arena, "test", 16 << 20), WEIR_OK);
@@ -42,7 +42,7 @@ static void create(const weir_model_config *config, uint64_t seed, weir_dtype re
   for (int64_t i = 0; i < table->n_parameters; i++)
     (*weights)[i] = weir_tensor_allocate(arena, WEIR_MEMORY_WEIGHTS, real,
                                          table->parameters[i].rows, table->parameters[i].cols);
-  weir_weights_initialize(config, table, *weights, seed);
+  weir_weights_initialize(config, table, *weights, seed, n_threads);
 }
 
 static void destroy(weir_parameter_table *table, weir_arena *arena, weir_tensor *weights) {
@@ -70,7 +70,7 @@ static void check_architecture(weir_architecture architecture) {
   weir_parameter_table table;
   weir_arena arena;
   weir_tensor *weights;
-  create(&config, 42, WEIR_DTYPE_F64, &table, &arena, &weights);
+  create(&config, 42, 2, WEIR_DTYPE_F64, &table, &arena, &weights);
   for (int64_t i = 0; i < table.n_parameters; i++) {
     const weir_parameter *p = &table.parameters[i];
     const double *w = weir_tensor_data(weights[i]);
@@ -100,7 +100,7 @@ static void one_seed_one_model(void **state) {
   weir_tensor *weights[3];
   static const uint64_t seeds[] = {42, 42, 43};
   for (int i = 0; i < 3; i++)
-    create(&config, seeds[i], WEIR_DTYPE_F32, &table[i], &arena[i], &weights[i]);
+    create(&config, seeds[i], i + 1, WEIR_DTYPE_F32, &table[i], &arena[i], &weights[i]);
   assert_int_equal(arena[0].used_bytes, arena[1].used_bytes);
   assert_memory_equal(arena[0].base, arena[1].base, arena[0].used_bytes);
   int64_t n_same = 0, n = weir_tensor_count(weights[0][0]);

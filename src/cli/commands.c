@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 
 const weir_command weir_commands[] = {
+    {"init", "a new model with random weights", WEIR_COMMAND_INIT, weir_command_init},
     {"tokenize", "a text to token ids, and back", WEIR_COMMAND_TOKENIZE, weir_command_tokenize},
     {"tokenizer train", "learn a byte-level BPE vocabulary from text", WEIR_COMMAND_TOKENIZER_TRAIN,
      weir_command_tokenizer_train},

@@ -63,15 +63,6 @@ static weir_status find_model(const weir_options *options, const char **path) {
   return WEIR_OK;
 }
 
-static void warn_of_config(const weir_session *session) {
-  const weir_model_config *config = &session->config;
-  if (config->n_ignored_keys > 0)
-    weir_log_warning("%s: %lld unknown keys ignored: %s", session->model_path,
-                     (long long)config->n_ignored_keys, config->ignored_keys);
-  if (config->asks_for_dropout)
-    weir_log_warning("%s asks for dropout; weir runs without", session->model_path);
-}
-
 static weir_status read_settings(const weir_options *options, weir_session *session) {
   int64_t n_layers = session->config.num_hidden_layers;
   weir_stash_policy policy = WEIR_STASH_ATTN;
@@ -94,7 +85,7 @@ static weir_status read_settings(const weir_options *options, weir_session *sess
 static weir_status open_parts(const weir_options *options, weir_session *session) {
   WEIR_TRY(find_model(options, &session->model_path));
   WEIR_TRY(weir_model_config_read(session->model_path, &session->config));
-  warn_of_config(session);
+  weir_model_config_warn(&session->config, session->model_path);
   WEIR_TRY(weir_parameter_table_create(&session->config, &session->table));
   if (weir_path_is_directory(session->model_path))
     WEIR_TRY(weir_weights_check(session->model_path, &session->config, &session->table));

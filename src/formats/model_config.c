@@ -6,6 +6,7 @@
 #include "formats/model_config.h"
 
 #include "base/files.h"
+#include "base/log.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -514,4 +515,13 @@ weir_status weir_model_config_read(const char *path, weir_model_config *config) 
       file ? read_file(file, config) : weir_fail(WEIR_FAILED, "%s: no memory to read it", path);
   free(file);
   return status;
+}
+
+void weir_model_config_warn(const weir_model_config *config, const char *path) {
+  char escaped[4 * sizeof config->ignored_keys];
+  if (config->n_ignored_keys > 0)
+    weir_log_warning("%s: %" PRId64 " unknown keys ignored: %s", path, config->n_ignored_keys,
+                     weir_log_escape(escaped, sizeof escaped, config->ignored_keys,
+                                     strlen(config->ignored_keys)));
+  if (config->asks_for_dropout) weir_log_warning("%s asks for dropout; weir runs without", path);
 }

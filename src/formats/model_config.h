@@ -49,6 +49,9 @@ typedef struct weir_model_config {
 /* Reads and validates `path` (a config.json, or a directory that holds one). */
 weir_status weir_model_config_read(const char *path, weir_model_config *config);
 
+/* Says what of the file goes unheeded: unknown keys, dropout. */
+void weir_model_config_warn(const weir_model_config *config, const char *path);
+
 /* Writes <directory>/config.json as Hugging Face expects it, atomically, with `dtype` as
  * torch_dtype. */
 weir_status weir_model_config_write(const char *directory, const weir_model_config *config,

@@ -11,8 +11,9 @@
 #include "core/tensor.h"
 #include "model/parameter.h"
 
-/* Fills `weights` [n_parameters], f32 or f64, in the host's memory. */
+/* Fills `weights` [n_parameters], f32 or f64, in the host's memory.  Any number of threads gives
+ * the same bits. */
 void weir_weights_initialize(const weir_model_config *config, const weir_parameter_table *table,
-                             const weir_tensor *weights, uint64_t seed);
+                             const weir_tensor *weights, uint64_t seed, int n_threads);
 
 #endif
