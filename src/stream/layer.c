@@ -26,23 +26,28 @@ typedef struct layer_pass {
   weir_run *run;
   weir_block block;
   const weir_stash_slot *slot;
-  int64_t n_tokens;
+  int64_t n_tokens, first_token; /* of the row, and the first of those that pass through */
 } layer_pass;
 
+/* Rows of the input and output; + first_token, tokens. */
 typedef struct chunk_range {
   int64_t begin, end;
 } chunk_range;
 
+static int64_t row_count(const layer_pass *pass) {
+  return pass->n_tokens - pass->first_token;
+}
+
 static chunk_range chunk_at(const layer_pass *pass, int64_t i) {
   int64_t rows = pass->run->settings.chunk_rows, begin = i * rows;
-  int64_t end = begin + rows < pass->n_tokens ? begin + rows : pass->n_tokens;
-  pass->run->device->position.first_row = begin;
+  int64_t end = begin + rows < row_count(pass) ? begin + rows : row_count(pass);
+  pass->run->device->position.first_row = pass->first_token + begin;
   return (chunk_range){begin, end};
 }
 
 static int64_t chunk_count(const layer_pass *pass) {
   int64_t rows = pass->run->settings.chunk_rows;
-  return (pass->n_tokens + rows - 1) / rows;
+  return (row_count(pass) + rows - 1) / rows;
 }
 
 static weir_tensor layer_tensor(const layer_pass *pass, weir_value kept_as) {
@@ -54,11 +59,12 @@ static weir_tensor layer_tensor(const layer_pass *pass, weir_value kept_as) {
 }
 
 static layer_pass begin_pass(weir_run *run, const weir_unit *unit, const weir_sequences *sequences,
-                             const weir_stash_slot *slot) {
+                             const weir_stash_slot *slot, int64_t n_rows) {
   layer_pass pass = {
       .run = run,
       .slot = slot,
       .n_tokens = sequences->n_tokens,
+      .first_token = sequences->n_tokens - n_rows,
       .block = {.device = run->device,
                 .arena = run->step_arena,
                 .config = run->config,
@@ -77,8 +83,9 @@ static void bind_kept(const layer_pass *pass, chunk_range range,
                       weir_tensor chunk[WEIR_VALUE_COUNT]) {
   for (weir_value value = 0; value < WEIR_VALUE_COUNT; value++)
     chunk[value] = weir_tensor_rows(pass->slot->kept[value], range.begin, range.end);
-  chunk[WEIR_VALUE_K] = weir_tensor_rows(pass->block.keys, range.begin, range.end);
-  chunk[WEIR_VALUE_V] = weir_tensor_rows(pass->block.values, range.begin, range.end);
+  int64_t begin = pass->first_token + range.begin, end = pass->first_token + range.end;
+  chunk[WEIR_VALUE_K] = weir_tensor_rows(pass->block.keys, begin, end);
+  chunk[WEIR_VALUE_V] = weir_tensor_rows(pass->block.values, begin, end);
 }
 
 /* A place for every value that has none: a temporary, or the home it shares with a later value
@@ -100,7 +107,7 @@ static void bind_rest(const layer_pass *pass, chunk_range range, weir_value (*ho
 void weir_layer_forward(weir_run *run, const weir_unit *unit, const weir_sequences *sequences,
                         const weir_stash_slot *slot, weir_tensor output) {
   weir_arena_mark layer_mark = weir_arena_mark_take(run->step_arena);
-  layer_pass pass = begin_pass(run, unit, sequences, slot);
+  layer_pass pass = begin_pass(run, unit, sequences, slot, output.rows);
   for (int64_t i = 0; i < chunk_count(&pass); i++) {
     weir_arena_mark chunk_mark = weir_arena_mark_take(run->step_arena);
     chunk_range range = chunk_at(&pass, i);
@@ -109,7 +116,7 @@ void weir_layer_forward(weir_run *run, const weir_unit *unit, const weir_sequenc
     bind_kept(&pass, range, chunk);
     if (!weir_tensor_exists(chunk[WEIR_VALUE_MIDDLE])) chunk[WEIR_VALUE_MIDDLE] = output_rows;
     bind_rest(&pass, range, forward_home, chunk);
-    weir_block_forward(&pass.block, range.begin, chunk, 0, output_rows);
+    weir_block_forward(&pass.block, pass.first_token + range.begin, chunk, 0, output_rows);
     weir_arena_release(run->step_arena, &chunk_mark);
   }
   weir_arena_release(run->step_arena, &layer_mark);
@@ -136,7 +143,7 @@ void weir_layer_backward(weir_run *run, const weir_unit *unit, const weir_sequen
                          const weir_stash_slot *slot, weir_tensor g) {
   const weir_device_operations *operations = run->device->operations;
   weir_arena_mark layer_mark = weir_arena_mark_take(run->step_arena);
-  layer_pass pass = begin_pass(run, unit, sequences, slot);
+  layer_pass pass = begin_pass(run, unit, sequences, slot, g.rows);
   weir_value_set present = weir_value_bit(WEIR_VALUE_K) | weir_value_bit(WEIR_VALUE_V);
   for (weir_value value = 0; value < WEIR_VALUE_COUNT; value++)
     if (weir_tensor_exists(slot->kept[value])) present |= weir_value_bit(value);

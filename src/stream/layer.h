@@ -11,7 +11,11 @@
 #include "stream/unit.h"
 
 /* Reads slot->kept[INPUT] [T,D], fills the slot's other values, writes output [T,D], which may be
- * the input itself where nothing will be rebuilt. */
+ * the input itself where nothing will be rebuilt.
+ *
+ * Decoding goes on from a KV cache: the output, the input and the slot's other values may have
+ * fewer rows than the row has tokens, N of them.  They are then its last N tokens, and K and V of
+ * the slot, which have a row for every token, hold the earlier ones already. */
 void weir_layer_forward(weir_run *run, const weir_unit *unit, const weir_sequences *sequences,
                         const weir_stash_slot *slot, weir_tensor output);
 

@@ -9,11 +9,11 @@
  * then the gradient that travels down; it lies below the slots because it outlives them. */
 #include "stream/step.h"
 
+#include "core/read_real.h"
 #include "model/head.h"
 #include "stream/layer.h"
 
 #include <math.h>
-#include <string.h>
 
 /* A micro-batch on the device. */
 typedef struct row_tensors {
@@ -162,18 +162,6 @@ static weir_step_result read_result(weir_run *run) {
                             .entropy = n_rows > 0 ? sums[WEIR_SUM_ENTROPY] / n_rows : 0};
 }
 
-/* Widens in place, last to first: f32 values arrive in the front half of the f64 array. */
-static void read_logprobs(weir_run *run, weir_tensor vector, double *logprobs) {
-  run->device->operations->read(run->device, logprobs, vector);
-  if (vector.dtype == WEIR_DTYPE_F64) return;
-  WEIR_ASSERT(vector.dtype, ==, WEIR_DTYPE_F32);
-  for (int64_t i = vector.cols - 1; i >= 0; i--) {
-    float narrow;
-    memcpy(&narrow, (const char *)logprobs + (size_t)i * sizeof narrow, sizeof narrow);
-    logprobs[i] = (double)narrow;
-  }
-}
-
 void weir_step_evaluate(weir_run *run, const weir_micro_batch *micro_batch,
                         weir_step_result *result, double *logprobs) {
   weir_arena_mark mark = weir_arena_mark_take(run->step_arena);
@@ -190,7 +178,7 @@ void weir_step_evaluate(weir_run *run, const weir_micro_batch *micro_batch,
   weir_unit head;
   weir_unit_acquire(run, run->table->n_units - 1, &head);
   run_head(run, &row, &head, NULL);
-  if (logprobs) read_logprobs(run, row.tokens.logprob, logprobs);
+  if (logprobs) weir_read_real(run->device, logprobs, row.tokens.logprob);
   *result = read_result(run);
   weir_arena_release(run->step_arena, &mark);
 }
