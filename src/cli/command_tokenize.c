@@ -6,7 +6,7 @@
 #include "base/read_file.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "formats/json_node.h"
+#include "formats/token_ids.h"
 #include "formats/tokenizer.h"
 
 #include <stdlib.h>
@@ -27,32 +27,17 @@ static weir_status encode(const weir_tokenizer *tokenizer, const weir_file_bytes
   return status;
 }
 
-static weir_status read_ids(const weir_json_node *root, weir_ids *ids) {
-  if (!json_is_array(root->value)) return weir_json_fail(root, "expected a JSON array of ids");
-  for (size_t i = 0; i < json_array_size(root->value); i++) {
-    weir_json_node item;
-    WEIR_TRY(weir_json_item(root, i, JSON_INTEGER, &item));
-    json_int_t id = json_integer_value(item.value);
-    if (id < 0 || id > INT32_MAX)
-      return weir_json_fail(&item, "%lld is not a token id", (long long)id);
-    WEIR_TRY(weir_ids_append(ids, (int32_t)id));
-  }
-  return WEIR_OK;
-}
-
 static weir_status decode(const weir_tokenizer *tokenizer, const char *name,
                           const weir_file_bytes *input, bool special_tokens) {
-  weir_json_node root;
-  WEIR_TRY(weir_json_parse(name, input->bytes, input->size_bytes, &root));
   weir_ids ids = {0};
   weir_bytes text = {0};
-  weir_status status = read_ids(&root, &ids);
+  weir_status status = weir_token_ids_parse(name, input->bytes, input->size_bytes,
+                                            weir_tokenizer_vocab_size(tokenizer), &ids);
   if (status == WEIR_OK)
     status = weir_tokenizer_decode(tokenizer, ids.data, ids.count, special_tokens, &text);
   if (status == WEIR_OK) weir_print_bytes(text.data, text.count);
   weir_bytes_deinit(&text);
   weir_ids_deinit(&ids);
-  json_decref((json_t *)root.value);
   return status;
 }
 
