@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan/plan.h"
 
+#include "generate/generate.h"
+
 #include <stdlib.h>
 
 /* The phases of the run, in order, over the same arenas. */
@@ -20,10 +22,12 @@ static void run_phases(const weir_plan_request *request, weir_run *run,
       weir_step_evaluate(run, &rows[i], &result, NULL);
     break;
   }
-  if (!request->evaluate_tokens) return;
-  int64_t offsets[2] = {0, request->evaluate_tokens};
-  weir_micro_batch row = {.sequences = {request->evaluate_tokens, 1, offsets}};
-  weir_step_evaluate(run, &row, &result, NULL);
+  if (request->evaluate_tokens) {
+    int64_t offsets[2] = {0, request->evaluate_tokens};
+    weir_micro_batch row = {.sequences = {request->evaluate_tokens, 1, offsets}};
+    weir_step_evaluate(run, &row, &result, NULL);
+  }
+  if (request->new_tokens) weir_generate_rehearse(run, request->prompt_tokens, request->new_tokens);
 }
 
 static weir_status run_dry(const weir_plan_request *request, weir_device *device,

@@ -21,6 +21,8 @@ typedef struct weir_plan_request {
   const weir_sequences *rows; /* [n_rows]: micro-batches of one step, the longest there are */
   int64_t n_rows;
   int64_t evaluate_tokens; /* longest row of an evaluation in between; 0 for none */
+  int64_t prompt_tokens;   /* of the longest text to generate in between */
+  int64_t new_tokens;      /* of the same; 0 for none */
   uint64_t data_bytes;     /* host tables of rows and tokens */
   uint64_t library_bytes;  /* measured, of the process before any arena; 0 where unknown */
 } weir_plan_request;
