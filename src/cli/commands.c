@@ -5,6 +5,7 @@
 
 const weir_command weir_commands[] = {
     {"init", "a new model with random weights", WEIR_COMMAND_INIT, weir_command_init},
+    {"generate", "continue a text", WEIR_COMMAND_GENERATE, weir_command_generate},
     {"tokenize", "a text to token ids, and back", WEIR_COMMAND_TOKENIZE, weir_command_tokenize},
     {"tokenizer train", "learn a byte-level BPE vocabulary from text", WEIR_COMMAND_TOKENIZER_TRAIN,
      weir_command_tokenizer_train},

@@ -153,7 +153,8 @@ const weir_option weir_option_table[] = {
   {FLAG("per_token"), .group = "Report", .commands = EVAL, .help = "report the loss of every token"},
 
   /* --- every command -------------------------------------------------------------------------- */
-  {CHOICE("device", "cpu|ref"), .default_text = "cpu", .group = "General", .commands = GRADIENTS,
+  {CHOICE("device", "cpu|ref"), .default_text = "cpu", .group = "General",
+   .commands = GENERATE | GRADIENTS,
    .help = "cpu: fast, f32; ref: slow and obvious, f64"},
   {INTEGER("seed"), .default_text = "42", .range = "[0, inf)", .group = "General",
    .commands = INIT | TRAIN | GENERATE, .help = "of every random number"},
