@@ -9,6 +9,8 @@ const weir_command weir_commands[] = {
     {"tokenize", "a text to token ids, and back", WEIR_COMMAND_TOKENIZE, weir_command_tokenize},
     {"tokenizer train", "learn a byte-level BPE vocabulary from text", WEIR_COMMAND_TOKENIZER_TRAIN,
      weir_command_tokenizer_train},
+    {"gradients", "the exact gradient of one sequence's loss, as a file", WEIR_COMMAND_GRADIENTS,
+     weir_command_gradients},
     {"plan", "what a training step will hold, exactly, before it starts", WEIR_COMMAND_PLAN,
      weir_command_plan},
     {"inspect", "what a safetensors file holds, or why it is refused", WEIR_COMMAND_INSPECT,

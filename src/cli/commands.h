@@ -44,6 +44,7 @@ weir_status weir_command_generate(const weir_options *options);
 weir_status weir_command_help(const weir_options *options);
 weir_status weir_command_init(const weir_options *options);
 weir_status weir_command_inspect(const weir_options *options);
+weir_status weir_command_gradients(const weir_options *options);
 weir_status weir_command_plan(const weir_options *options);
 weir_status weir_command_tokenize(const weir_options *options);
 weir_status weir_command_tokenizer_train(const weir_options *options);
