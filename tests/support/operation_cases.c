@@ -113,10 +113,8 @@ static void set_layout(operation_case *c, const call_layout *layout) {
   c->first_row = layout->first_row;
 }
 
-#define EACH(element, array)                                                                       \
-  (size_t i_##element = 0; i_##element < sizeof array / sizeof *array; i_##element++)
-#define AT(element, array) array[i_##element]
-#define LL(x)              (long long)(x)
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define LL(x)        (long long)(x)
 
 static const int64_t row_counts[] = {1, 5, 255, 256, 257, 513, 700};
 
@@ -138,17 +136,16 @@ static void run_add(weir_device *d, const operation_case *c, const weir_tensor *
 }
 
 static void memory_cases(const char *name) {
-  for
-    EACH(rows, row_counts) {
-      int64_t N = AT(rows, row_counts);
-      operation_case *c = begin(name, "%lld x 37", LL(N));
-      tokens(c, "dst", N, 37);
-      if (strcmp(name, "copy") == 0)
-        made(c);
-      else
-        added(c);
-      if (strcmp(name, "zero") != 0) tokens(c, "src", N, 37);
-    }
+  for (size_t i_rows = 0; i_rows < COUNT(row_counts); i_rows++) {
+    int64_t N = row_counts[i_rows];
+    operation_case *c = begin(name, "%lld x 37", LL(N));
+    tokens(c, "dst", N, 37);
+    if (strcmp(name, "copy") == 0)
+      made(c);
+    else
+      added(c);
+    if (strcmp(name, "zero") != 0) tokens(c, "src", N, 37);
+  }
 }
 
 static void run_embedding_forward(weir_device *d, const operation_case *c, const weir_tensor *t) {
@@ -161,26 +158,24 @@ static void run_embedding_backward(weir_device *d, const operation_case *c, cons
 }
 
 static void embedding_cases(void) {
-  for
-    EACH(rows, row_counts)
-  for (int accumulate = 0; accumulate < 2; accumulate++) {
-    int64_t C = AT(rows, row_counts);
-    operation_case *c = begin("embedding_forward", "%lld x 19, accumulate %d", LL(C), accumulate);
-    c->accumulate = accumulate;
-    tokens(c, "x", C, 19);
-    made_or_added(c);
-    whole(c, "table", 41, 19, FILL_NORMAL);
-    token_ids(c, "ids", C, FILL_IDS, 41);
-  }
-  for
-    EACH(rows, row_counts) {
-      int64_t C = AT(rows, row_counts);
-      operation_case *c = begin("embedding_backward", "%lld x 19", LL(C));
-      whole(c, "dtable", 41, 19, FILL_NORMAL);
-      added(c);
-      tokens(c, "dx", C, 19);
+  for (size_t i_rows = 0; i_rows < COUNT(row_counts); i_rows++)
+    for (int accumulate = 0; accumulate < 2; accumulate++) {
+      int64_t C = row_counts[i_rows];
+      operation_case *c = begin("embedding_forward", "%lld x 19, accumulate %d", LL(C), accumulate);
+      c->accumulate = accumulate;
+      tokens(c, "x", C, 19);
+      made_or_added(c);
+      whole(c, "table", 41, 19, FILL_NORMAL);
       token_ids(c, "ids", C, FILL_IDS, 41);
     }
+  for (size_t i_rows = 0; i_rows < COUNT(row_counts); i_rows++) {
+    int64_t C = row_counts[i_rows];
+    operation_case *c = begin("embedding_backward", "%lld x 19", LL(C));
+    whole(c, "dtable", 41, 19, FILL_NORMAL);
+    added(c);
+    tokens(c, "dx", C, 19);
+    token_ids(c, "ids", C, FILL_IDS, 41);
+  }
 }
 
 static const call_layout layouts[] = {
@@ -203,29 +198,28 @@ static void run_position_backward(weir_device *d, const operation_case *c, const
 }
 
 static void position_cases(const char *name, bool is_forward) {
-  for
-    EACH(layout, layouts) {
-      const call_layout *layout = &AT(layout, layouts);
-      operation_case *c = begin(name, "layout %zu", i_layout);
-      set_layout(c, layout);
-      if (is_forward) {
-        tokens(c, "x", layout->n_rows, 23);
-        added(c);
-        whole(c, "table", c->sequences.n_tokens + 3, 23, FILL_NORMAL);
-      } else {
-        whole(c, "dtable", c->sequences.n_tokens + 3, 23, FILL_NORMAL);
-        added(c);
-        tokens(c, "dx", layout->n_rows, 23);
-      }
+  for (size_t i_layout = 0; i_layout < COUNT(layouts); i_layout++) {
+    const call_layout *layout = &layouts[i_layout];
+    operation_case *c = begin(name, "layout %zu", i_layout);
+    set_layout(c, layout);
+    if (is_forward) {
+      tokens(c, "x", layout->n_rows, 23);
+      added(c);
+      whole(c, "table", c->sequences.n_tokens + 3, 23, FILL_NORMAL);
+    } else {
+      whole(c, "dtable", c->sequences.n_tokens + 3, 23, FILL_NORMAL);
+      added(c);
+      tokens(c, "dx", layout->n_rows, 23);
     }
+  }
 }
 
 /* ---- norms ---- */
 
 static const struct {
   int64_t rows, cols;
-} norm_shapes[] = {{1, 1},   {1, 16},   {5, 17},    {255, 64}, {256, 80},
-                   {257, 8}, {300, 33}, {513, 128}, {700, 1}};
+} norm_shapes[] = {{1, 1},   {1, 16},   {5, 17},   {255, 64}, {256, 80},
+                   {257, 8}, {300, 33}, {513, 40}, {70, 128}, {700, 1}};
 
 static void run_norm_forward(weir_device *d, const operation_case *c, const weir_tensor *t) {
   d->operations->norm_forward(d, c->norm_kind, c->epsilon, t[0], t[1], t[2], t[3]);
@@ -277,29 +271,26 @@ static void norm_backward_case(int64_t N, int64_t D, bool is_layer, bool wants_d
 static void norm_cases(void) {
   static const char *const forward_aliases[] = {NULL, "x"};
   static const char *const backward_aliases[] = {NULL, "dy", "x"};
-  for
-    EACH(shape, norm_shapes)
-  for (int is_layer = 0; is_layer < 2; is_layer++) {
-    int64_t N = AT(shape, norm_shapes).rows, D = AT(shape, norm_shapes).cols;
-    if (D == 1 && is_layer) continue; /* nothing but the bias is left */
-      for
-        EACH(alias, forward_aliases)
-      norm_forward_case(N, D, is_layer, AT(alias, forward_aliases));
-      for
-        EACH(alias, backward_aliases)
-      norm_backward_case(N, D, is_layer, true, false, AT(alias, backward_aliases));
+  for (size_t i_shape = 0; i_shape < COUNT(norm_shapes); i_shape++)
+    for (int is_layer = 0; is_layer < 2; is_layer++) {
+      int64_t N = norm_shapes[i_shape].rows, D = norm_shapes[i_shape].cols;
+      if (D == 1 && is_layer) continue; /* nothing but the bias is left */
+      for (size_t i_alias = 0; i_alias < COUNT(forward_aliases); i_alias++)
+        norm_forward_case(N, D, is_layer, forward_aliases[i_alias]);
+      for (size_t i_alias = 0; i_alias < COUNT(backward_aliases); i_alias++)
+        norm_backward_case(N, D, is_layer, true, false, backward_aliases[i_alias]);
       norm_backward_case(N, D, is_layer, true, true, NULL);
       norm_backward_case(N, D, is_layer, false, N % 2, NULL);
-  }
+    }
 }
 
 /* ---- products ---- */
 
 static const struct {
   int64_t rows, inputs, outputs;
-} linear_shapes[] = {{1, 1, 1},      {1, 7, 130},     {3, 64, 1},      {5, 1, 33},
-                     {255, 48, 17},  {256, 64, 96},   {257, 16, 8},    {513, 33, 65},
-                     {700, 130, 70}, {300, 300, 260}, {513, 1030, 24}, {520, 24, 1030}};
+} linear_shapes[] = {{1, 1, 1},      {1, 7, 130},     {3, 64, 1},     {5, 1, 33},
+                     {255, 48, 17},  {256, 64, 96},   {257, 16, 8},   {513, 33, 65},
+                     {700, 130, 70}, {300, 140, 260}, {513, 1030, 9}, {520, 9, 1030}};
 
 static void run_linear_forward(weir_device *d, const operation_case *c, const weir_tensor *t) {
   d->operations->linear_forward(d, t[0], t[1], t[2], t[3], c->accumulate);
@@ -359,13 +350,12 @@ static void linear_backward_cases(int64_t N, int64_t I, int64_t O) {
 }
 
 static void linear_cases(void) {
-  for
-    EACH(shape, linear_shapes) {
-      int64_t N = AT(shape, linear_shapes).rows, I = AT(shape, linear_shapes).inputs;
-      int64_t O = AT(shape, linear_shapes).outputs;
-      linear_forward_cases(N, I, O);
-      linear_backward_cases(N, I, O);
-    }
+  for (size_t i_shape = 0; i_shape < COUNT(linear_shapes); i_shape++) {
+    int64_t N = linear_shapes[i_shape].rows, I = linear_shapes[i_shape].inputs;
+    int64_t O = linear_shapes[i_shape].outputs;
+    linear_forward_cases(N, I, O);
+    linear_backward_cases(N, I, O);
+  }
 }
 
 /* ---- attention ---- */
@@ -383,19 +373,17 @@ static void run_rope(weir_device *d, const operation_case *c, const weir_tensor 
 
 static void rope_cases(void) {
   static const int64_t head_sizes[] = {2, 8, 16, 64, 80, 128};
-  for
-    EACH(layout, layouts)
-    for
-      EACH(size, head_sizes) {
-        int64_t K = AT(size, head_sizes), n_heads = K > 16 ? 1 : 3;
-        operation_case *c = begin("rope", "layout %zu, head size %lld", i_layout, LL(K));
-        set_layout(c, &AT(layout, layouts));
-        c->head_size = K;
-        c->direction = (i_layout + i_size) % 2 ? 1 : -1;
-        c->scale = i_size % 3 ? 1 : 1.25;
-        tokens(c, "x", AT(layout, layouts).n_rows, n_heads * K);
-        added(c);
-      }
+  for (size_t i_layout = 0; i_layout < COUNT(layouts); i_layout++)
+    for (size_t i_size = 0; i_size < COUNT(head_sizes); i_size++) {
+      int64_t K = head_sizes[i_size], n_heads = K > 16 ? 1 : 3;
+      operation_case *c = begin("rope", "layout %zu, head size %lld", i_layout, LL(K));
+      set_layout(c, &layouts[i_layout]);
+      c->head_size = K;
+      c->direction = (i_layout + i_size) % 2 ? 1 : -1;
+      c->scale = i_size % 3 ? 1 : 1.25;
+      tokens(c, "x", layouts[i_layout].n_rows, n_heads * K);
+      added(c);
+    }
 }
 
 static const struct {
@@ -451,47 +439,46 @@ static void prepare_attention_backward(weir_device *d, const operation_case *c,
 
 static operation_case *begin_attention(const char *name, size_t i_shape, const char *more) {
   operation_case *c = begin(name, "shape %zu%s", i_shape, more);
-  c->n_heads = AT(shape, attention_shapes).n_heads;
-  c->n_kv_heads = AT(shape, attention_shapes).n_kv_heads;
-  c->head_size = AT(shape, attention_shapes).head_size;
-  double scale = AT(shape, attention_shapes).scale;
+  c->n_heads = attention_shapes[i_shape].n_heads;
+  c->n_kv_heads = attention_shapes[i_shape].n_kv_heads;
+  c->head_size = attention_shapes[i_shape].head_size;
+  double scale = attention_shapes[i_shape].scale;
   c->scale = scale > 0 ? scale : 1 / sqrt((double)c->head_size);
-  set_layout(c, &AT(shape, attention_shapes).layout);
+  set_layout(c, &attention_shapes[i_shape].layout);
   return c;
 }
 
 static void attention_cases(void) {
-  for
-    EACH(shape, attention_shapes) {
-      operation_case *c = begin_attention("attention_forward", i_shape, "");
-      int64_t C = AT(shape, attention_shapes).layout.n_rows;
-      int64_t n_keys = c->first_row + C + AT(shape, attention_shapes).extra_keys;
-      int64_t q_cols = c->n_heads * c->head_size, k_cols = c->n_kv_heads * c->head_size;
-      tokens(c, "o", C, q_cols);
+  for (size_t i_shape = 0; i_shape < COUNT(attention_shapes); i_shape++) {
+    operation_case *c = begin_attention("attention_forward", i_shape, "");
+    int64_t C = attention_shapes[i_shape].layout.n_rows;
+    int64_t n_keys = c->first_row + C + attention_shapes[i_shape].extra_keys;
+    int64_t q_cols = c->n_heads * c->head_size, k_cols = c->n_kv_heads * c->head_size;
+    tokens(c, "o", C, q_cols);
+    made(c);
+    tokens(c, "lse", C, c->n_heads);
+    made(c);
+    tokens(c, "q", C, q_cols);
+    keys(c, "k", n_keys, k_cols);
+    keys(c, "v", n_keys, k_cols);
+
+    for (int aliased = 0; aliased < 2; aliased++) {
+      c = begin_attention("attention_backward", i_shape, aliased ? ", dq in dout" : "");
+      tokens(c, "dq", C, q_cols);
       made(c);
-      tokens(c, "lse", C, c->n_heads);
-      made(c);
+      keys(c, "dk", n_keys, k_cols);
+      added(c);
+      keys(c, "dv", n_keys, k_cols);
+      added(c);
+      tokens(c, "dout", C, q_cols);
       tokens(c, "q", C, q_cols);
       keys(c, "k", n_keys, k_cols);
       keys(c, "v", n_keys, k_cols);
-
-      for (int aliased = 0; aliased < 2; aliased++) {
-        c = begin_attention("attention_backward", i_shape, aliased ? ", dq in dout" : "");
-        tokens(c, "dq", C, q_cols);
-        made(c);
-        keys(c, "dk", n_keys, k_cols);
-        added(c);
-        keys(c, "dv", n_keys, k_cols);
-        added(c);
-        tokens(c, "dout", C, q_cols);
-        tokens(c, "q", C, q_cols);
-        keys(c, "k", n_keys, k_cols);
-        keys(c, "v", n_keys, k_cols);
-        tokens(c, "o", C, q_cols);
-        tokens(c, "lse", C, c->n_heads);
-        if (aliased) alias(c, "dq", "dout");
-      }
+      tokens(c, "o", C, q_cols);
+      tokens(c, "lse", C, c->n_heads);
+      if (aliased) alias(c, "dq", "dout");
     }
+  }
 }
 
 /* ---- activations ---- */
@@ -553,16 +540,13 @@ static void activation_cases(void) {
   static const weir_activation functions[] = {WEIR_ACTIVATION_SILU, WEIR_ACTIVATION_GELU,
                                               WEIR_ACTIVATION_GELU_TANH};
   static const int64_t shapes[][2] = {{1, 1}, {3, 37}, {257, 33}, {513, 16}};
-  for
-    EACH(variant, variants)
-    for
-      EACH(f, functions)
-      for
-        EACH(shape, shapes)
-      elementwise_case(AT(variant, variants).operation, AT(f, functions), AT(shape, shapes)[0],
-                       AT(shape, shapes)[1], AT(variant, variants).names,
-                       AT(variant, variants).n_outputs, AT(variant, variants).first,
-                       AT(variant, variants).second);
+  for (size_t i_variant = 0; i_variant < COUNT(variants); i_variant++)
+    for (size_t i_f = 0; i_f < COUNT(functions); i_f++)
+      for (size_t i_shape = 0; i_shape < COUNT(shapes); i_shape++)
+        elementwise_case(variants[i_variant].operation, functions[i_f], shapes[i_shape][0],
+                         shapes[i_shape][1], variants[i_variant].names,
+                         variants[i_variant].n_outputs, variants[i_variant].first,
+                         variants[i_variant].second);
 }
 
 /* ---- head ---- */
@@ -651,22 +635,20 @@ static void run_token_sums(weir_device *d, const operation_case *c, const weir_t
 }
 
 static void head_cases(void) {
-  for
-    EACH(shape, head_shapes)
-  head_case(AT(shape, head_shapes).rows, AT(shape, head_shapes).tile,
-            AT(shape, head_shapes).first_class, FILL_LOGITS);
+  for (size_t i_shape = 0; i_shape < COUNT(head_shapes); i_shape++)
+    head_case(head_shapes[i_shape].rows, head_shapes[i_shape].tile,
+              head_shapes[i_shape].first_class, FILL_LOGITS);
   head_case(9, 20, 0, FILL_EQUAL);
-  for
-    EACH(rows, row_counts) {
-      int64_t T = AT(rows, row_counts);
-      operation_case *c = begin("token_sums", "%lld", LL(T));
-      whole_f64(c, "sums", WEIR_SUM_COUNT, FILL_NORMAL);
-      added(c);
-      whole(c, "logprob", 1, T, FILL_NORMAL);
-      whole(c, "entropy", 1, T, FILL_SQUARE);
-      whole(c, "correct", 1, T, FILL_EQUAL);
-      whole_f64(c, "weights", T, FILL_SPARSE);
-    }
+  for (size_t i_rows = 0; i_rows < COUNT(row_counts); i_rows++) {
+    int64_t T = row_counts[i_rows];
+    operation_case *c = begin("token_sums", "%lld", LL(T));
+    whole_f64(c, "sums", WEIR_SUM_COUNT, FILL_NORMAL);
+    added(c);
+    whole(c, "logprob", 1, T, FILL_NORMAL);
+    whole(c, "entropy", 1, T, FILL_SQUARE);
+    whole(c, "correct", 1, T, FILL_EQUAL);
+    whole_f64(c, "weights", T, FILL_SPARSE);
+  }
 }
 
 /* ---- optimizer ---- */
@@ -708,26 +690,23 @@ static void optimizer_cases(void) {
        .weight_decay = 0.1,
        .step = 1000},
   };
-  for
-    EACH(shape, shapes) {
-      operation_case *c =
-          begin("sum_squares", "%lld x %lld", LL(AT(shape, shapes)[0]), LL(AT(shape, shapes)[1]));
-      whole_f64(c, "sum", 1, FILL_NORMAL);
-      added(c);
-      whole(c, "x", AT(shape, shapes)[0], AT(shape, shapes)[1], FILL_NORMAL);
-    for
-      EACH(setting, settings)
-    adamw_case(AT(shape, shapes)[0], AT(shape, shapes)[1], AT(setting, settings));
-    }
+  for (size_t i_shape = 0; i_shape < COUNT(shapes); i_shape++) {
+    operation_case *c =
+        begin("sum_squares", "%lld x %lld", LL(shapes[i_shape][0]), LL(shapes[i_shape][1]));
+    whole_f64(c, "sum", 1, FILL_NORMAL);
+    added(c);
+    whole(c, "x", shapes[i_shape][0], shapes[i_shape][1], FILL_NORMAL);
+    for (size_t i_setting = 0; i_setting < COUNT(settings); i_setting++)
+      adamw_case(shapes[i_shape][0], shapes[i_shape][1], settings[i_setting]);
+  }
   static const double max_norms[] = {-1, 0, 1e-3, 0.5, 1e6};
-  for
-    EACH(norm, max_norms) {
-      operation_case *c = begin("clip_factor", "max norm %g", AT(norm, max_norms));
-      c->max_norm = AT(norm, max_norms);
-      whole_f64(c, "factor", 1, FILL_UNSET);
-      made(c);
-      whole_f64(c, "sum", 1, FILL_SQUARE);
-    }
+  for (size_t i_norm = 0; i_norm < COUNT(max_norms); i_norm++) {
+    operation_case *c = begin("clip_factor", "max norm %g", max_norms[i_norm]);
+    c->max_norm = max_norms[i_norm];
+    whole_f64(c, "factor", 1, FILL_UNSET);
+    made(c);
+    whole_f64(c, "sum", 1, FILL_SQUARE);
+  }
 }
 
 /* ---- the tables ---- */
