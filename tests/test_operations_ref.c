@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The reference device by itself: every backward operation is the derivative of its forward one, by
- * signed central differences, coordinate by coordinate in f64; and a call split into chunks of rows
- * is the whole call. */
+ * signed central differences, coordinate by coordinate in f64; what has no derivative is what its
+ * definition says; and a call split into chunks of rows is the whole call. */
 #include "device/ref/ref.h"
 #include "support/operation_cases.h"
 
@@ -224,6 +224,90 @@ static void test_rope_transpose(void **state) {
   assert_true(n_checked > 0);
 }
 
+/* ---- definitions ---- */
+
+/* Tiles of logits against the softmax of the whole row; row 2 has no target, row 3 is a tie. */
+static void test_head_definition(void **state) {
+  (void)state;
+  enum { R = 5, V = 23, TILE = 7 };
+  const weir_device_operations *device_operations = bench.device->operations;
+  double logits[R][V], logprob[R], entropy[R], correct[R];
+  const int32_t targets[R] = {0, 22, -1, 13, 7};
+  for (int r = 0; r < R; r++)
+    for (int j = 0; j < V; j++)
+      logits[r][j] = r == 3 ? -2 : 3 * sin(1 + 7 * r + 1.7 * j * j);
+  logits[4][7] = 5; /* above all others */
+
+  weir_arena_mark mark = weir_arena_mark_take(&bench.arena);
+  weir_tensor statistics = scratch(R, WEIR_HEAD_COLUMNS);
+  weir_tensor outputs[3] = {scratch(1, R), scratch(1, R), scratch(1, R)};
+  weir_tensor classes = weir_tensor_allocate(&bench.arena, WEIR_MEMORY_DATA, WEIR_DTYPE_I32, 1, R);
+  device_operations->write(bench.device, classes, targets);
+  for (int first = 0; first < V; first += TILE) {
+    weir_tensor tile = scratch(R, first + TILE < V ? TILE : V - first);
+    for (int r = 0; r < R; r++)
+      operation_store(bench.device, weir_tensor_rows(tile, r, r + 1), &logits[r][first]);
+    device_operations->head_tile(bench.device, statistics, tile, classes, first);
+  }
+  device_operations->head_finish(bench.device, outputs[0], outputs[1], outputs[2], statistics,
+                                 classes);
+  operation_load(bench.device, logprob, outputs[0]);
+  operation_load(bench.device, entropy, outputs[1]);
+  operation_load(bench.device, correct, outputs[2]);
+  weir_arena_release(&bench.arena, &mark);
+
+  for (int r = 0; r < R; r++) {
+    double sum = 0, want_entropy = 0;
+    bool is_best = true;
+    for (int j = 0; j < V; j++)
+      sum += exp(logits[r][j]);
+    for (int j = 0; j < V; j++) {
+      want_entropy -= exp(logits[r][j]) / sum * log(exp(logits[r][j]) / sum);
+      is_best = is_best && targets[r] >= 0 && logits[r][j] <= logits[r][targets[r]];
+    }
+    double want_logprob = targets[r] < 0 ? 0 : log(exp(logits[r][targets[r]]) / sum);
+    assert_true(fabs(logprob[r] - want_logprob) <= 1e-13);
+    assert_true(fabs(entropy[r] - (targets[r] < 0 ? 0 : want_entropy)) <= 1e-13);
+    assert_true(correct[r] == is_best);
+  }
+  assert_true(correct[3] == 1 && correct[4] == 1 && correct[2] == 0);
+}
+
+static void test_sums_definition(void **state) {
+  (void)state;
+  const weir_device_operations *device_operations = bench.device->operations;
+  weir_arena_mark mark = weir_arena_mark_take(&bench.arena);
+  weir_tensor logprob = scratch(1, 4), entropy = scratch(1, 4), correct = scratch(1, 4);
+  weir_tensor weights = scratch(1, 4), sums = scratch(1, WEIR_SUM_COUNT), factor = scratch(1, 1);
+  operation_store(bench.device, logprob, (double[]){-1, -2, -4, -8});
+  operation_store(bench.device, entropy, (double[]){1, 2, 3, 4});
+  operation_store(bench.device, correct, (double[]){1, 1, 0, 1});
+  operation_store(bench.device, weights, (double[]){-0.5, 0, -0.25, -1});
+  operation_store(bench.device, sums, (double[]){100, 200, 300, 400});
+  device_operations->token_sums(bench.device, sums, logprob, entropy, correct, weights);
+  double got[WEIR_SUM_COUNT], square[1] = {0}, clipped;
+  operation_load(bench.device, got, sums);
+  assert_true(got[WEIR_SUM_LOSS] == 109.5 && got[WEIR_SUM_CORRECT] == 202);
+  assert_true(got[WEIR_SUM_ENTROPY] == 308 && got[WEIR_SUM_ROWS] == 403);
+
+  weir_tensor sum = scratch(1, 1);
+  operation_store(bench.device, sum, square);
+  device_operations->sum_squares(bench.device, sum, logprob);
+  operation_load(bench.device, square, sum);
+  assert_true(square[0] == 85);
+  static const struct {
+    double max_norm, sum, factor;
+  } clips[] = {{1, 85, 0}, {0, 85, 1}, {-1, 85, 1}, {100, 85, 1}, {1, NAN, NAN}, {0, NAN, 1}};
+  for (size_t i = 0; i < sizeof clips / sizeof *clips; i++) {
+    operation_store(bench.device, sum, &clips[i].sum);
+    device_operations->clip_factor(bench.device, factor, sum, clips[i].max_norm);
+    operation_load(bench.device, &clipped, factor);
+    double want = i == 0 ? 1 / (sqrt(85) + 1e-6) : clips[i].factor;
+    assert_true(isnan(want) ? isnan(clipped) : clipped == want);
+  }
+  weir_arena_release(&bench.arena, &mark);
+}
+
 /* ---- chunks ---- */
 
 /* Chunks of whole blocks give the same bits; any other chunks the same numbers (I1). */
@@ -257,7 +341,7 @@ static bool has_rows(const operation_spec *operation) {
 
 int main(void) {
   enum { N_DERIVATIVES = sizeof derivatives / sizeof *derivatives };
-  struct CMUnitTest tests[N_DERIVATIVES + 1 + OPERATION_COUNT];
+  struct CMUnitTest tests[N_DERIVATIVES + 3 + OPERATION_COUNT];
   char names[N_DERIVATIVES + OPERATION_COUNT][64];
   int n = 0;
   for (int i = 0; i < N_DERIVATIVES; i++) {
@@ -272,6 +356,8 @@ int main(void) {
     n++;
   }
   tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_rope_transpose);
+  tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_head_definition);
+  tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_sums_definition);
 
   weir_device *device;
   if (weir_ref_create(&device) != WEIR_OK) return 1;
