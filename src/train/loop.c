@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "train/loop.h"
+
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "base/number_text.h"
+#include "train/model_directory.h"
+#include "train/progress_line.h"
+#include "train/report.h"
+#include "train/run_folder.h"
+
+#include <math.h>
+#include <time.h>
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static bool is_last(const weir_training *training) {
+  return training->progress.step == training->settings->schedule.n_steps;
+}
+
+/* Whether something done every `n_steps`, and at the end, is due. */
+static bool is_due(const weir_training *training, int64_t n_steps) {
+  return is_last(training) || (n_steps > 0 && training->progress.step % n_steps == 0);
+}
+
+/* ---- one step ---- */
+
+static weir_status check_finite(const weir_training *training, const weir_step_result *result) {
+  if (isfinite(result->loss) && isfinite(result->grad_norm)) return WEIR_OK;
+  return weir_fail(WEIR_FAILED,
+                   "step %lld: loss %g, grad_norm %g: training has diverged; try a smaller "
+                   "learning_rate or a longer warm-up",
+                   (long long)training->progress.step + 1, result->loss, result->grad_norm);
+}
+
+static void count_step(weir_progress *progress, const weir_batches *batches,
+                       const weir_step_result *result, double seconds) {
+  progress->step++;
+  progress->n_tokens += batches->n_tokens;
+  progress->loss_sum += result->loss;
+  progress->seconds += seconds;
+  progress->interval_steps++;
+  progress->interval_loss += result->loss;
+  progress->interval_rows += (int64_t)result->n_rows;
+  progress->interval_correct += (int64_t)result->n_correct;
+  progress->interval_entropy += result->entropy * result->n_rows;
+}
+
+static weir_status run_step(weir_training *training, weir_step_report *report) {
+  const double begin = now();
+  weir_adamw adamw = training->settings->adamw;
+  adamw.learning_rate =
+      weir_schedule_learning_rate(&training->settings->schedule, training->progress.step);
+  adamw.step = training->progress.step + 1;
+  weir_batches_load(training->batches, training->progress.step);
+  weir_step_train(training->run, training->batches->micro_batches,
+                  training->batches->n_micro_batches, &adamw, training->settings->max_grad_norm,
+                  &report->result);
+  WEIR_TRY(check_finite(training, &report->result));
+  report->learning_rate = adamw.learning_rate;
+  report->n_tokens = training->batches->n_tokens;
+  report->seconds = now() - begin;
+  count_step(&training->progress, training->batches, &report->result, report->seconds);
+  return WEIR_OK;
+}
+
+/* ---- what follows a step ---- */
+
+static weir_status log_metrics(weir_training *training, const weir_step_report *report) {
+  weir_progress *progress = &training->progress;
+  WEIR_TRY(weir_journal_add(training->journal, weir_step_metrics(training, report)));
+  weir_progress_line_log(training, report);
+  progress->interval_steps = progress->interval_rows = progress->interval_correct = 0;
+  progress->interval_loss = progress->interval_entropy = 0;
+  return WEIR_OK;
+}
+
+static weir_status evaluate(weir_training *training) {
+  const double begin = now();
+  weir_progress *progress = &training->progress;
+  if (!training->validation) return WEIR_OK;
+  WEIR_TRY(weir_evaluate(training->run, training->validation, &training->evaluation, NULL));
+  training->has_evaluation = true;
+  if (progress->best_step < 0 || training->evaluation.loss < progress->best_eval_loss) {
+    progress->best_step = progress->step;
+    progress->best_eval_loss = training->evaluation.loss;
+  }
+  weir_log_info("step %lld  eval_loss %.4f  perplexity %.2f", (long long)progress->step,
+                training->evaluation.loss, exp(training->evaluation.loss));
+  return weir_journal_add(training->journal, weir_evaluation_metrics(training, now() - begin));
+}
+
+static weir_status save_checkpoint(weir_training *training) {
+  json_t *trainer_state = weir_trainer_state(training);
+  if (!trainer_state) return weir_fail(WEIR_FAILED, "no memory for the state of the trainer");
+  weir_status status =
+      weir_checkpoint_save(training->folder, training->source, training->run, training->save_dtype,
+                           &training->progress, training->identity, trainer_state);
+  json_decref(trainer_state);
+  WEIR_TRY(status);
+  weir_log_info("step %lld  saved %s/checkpoint-%lld", (long long)training->progress.step,
+                training->folder, (long long)training->progress.step);
+  const int64_t limit = training->settings->save_total_limit;
+  return limit > 0 ? weir_run_folder_prune(training->folder, limit) : WEIR_OK;
+}
+
+/* Saves, unless the step just has been, and says how to go on. */
+static weir_status stop(weir_training *training, weir_status signal, bool is_saved) {
+  if (!is_saved) WEIR_TRY(save_checkpoint(training));
+  return weir_fail(signal,
+                   "stopped by a signal after step %lld; --resume-from-checkpoint latest "
+                   "goes on from there",
+                   (long long)training->progress.step);
+}
+
+static bool is_signal(weir_status status) {
+  return status == WEIR_INTERRUPTED || status == WEIR_TERMINATED;
+}
+
+static weir_status after_step(weir_training *training, const weir_step_report *report) {
+  const weir_training_settings *settings = training->settings;
+  bool is_saved = false;
+  if (is_due(training, settings->logging_steps)) WEIR_TRY(log_metrics(training, report));
+  if (is_due(training, settings->eval_steps)) {
+    weir_status status = evaluate(training);
+    if (is_signal(status)) return stop(training, status, is_saved);
+    WEIR_TRY(status);
+  }
+  if (is_due(training, settings->save_steps)) {
+    WEIR_TRY(save_checkpoint(training));
+    is_saved = true;
+  }
+  weir_status status = weir_interrupt_status();
+  return status == WEIR_OK || is_last(training) ? WEIR_OK : stop(training, status, is_saved);
+}
+
+/* ---- the run ---- */
+
+static weir_status run_steps(weir_training *training) {
+  const int64_t first_step = training->progress.step;
+  const double seconds_before = training->progress.seconds;
+  while (!is_last(training)) {
+    weir_step_report report;
+    WEIR_TRY(run_step(training, &report));
+    report.steps_here = training->progress.step - first_step;
+    training->seconds_per_step =
+        (training->progress.seconds - seconds_before) / (double)report.steps_here;
+    weir_progress_line_show(training, &report);
+    WEIR_TRY(after_step(training, &report));
+  }
+  return WEIR_OK;
+}
+
+weir_status weir_training_run(weir_training *training) {
+  const bool is_finished = is_last(training);
+  WEIR_TRY(run_steps(training));
+  if (is_finished) WEIR_TRY(evaluate(training)); /* resumed after the last step */
+  WEIR_TRY(weir_model_directory_save(training->folder, training->source, training->run,
+                                     training->save_dtype));
+  weir_log_info("saved the model in %s", training->folder);
+  return weir_training_write_result(training);
+}
+
+weir_status weir_training_check_space(const weir_training *training) {
+  const weir_training_settings *settings = training->settings;
+  const int64_t n_steps = settings->schedule.n_steps - training->progress.step;
+  int64_t n_checkpoints =
+      settings->save_steps > 0 ? (n_steps + settings->save_steps - 1) / settings->save_steps : 1;
+  if (settings->save_total_limit > 0 && n_checkpoints > settings->save_total_limit + 1)
+    n_checkpoints = settings->save_total_limit + 1; /* the newest is written before one goes */
+  const uint64_t needed_bytes =
+      (uint64_t)n_checkpoints *
+          weir_checkpoint_bytes(training->source, training->run, training->save_dtype) +
+      weir_model_directory_bytes(training->source, training->run, training->save_dtype);
+  uint64_t free_bytes;
+  WEIR_TRY(weir_directory_free_bytes(training->folder, &free_bytes));
+  if (needed_bytes <= free_bytes) return WEIR_OK;
+  char needed[WEIR_BYTES_TEXT], is_free[WEIR_BYTES_TEXT];
+  return weir_fail(WEIR_FAILED,
+                   "%s: %lld checkpoint%s and the model take %s, %s are free: make room, or save "
+                   "less with --save-total-limit or --save-steps",
+                   training->folder, (long long)n_checkpoints, n_checkpoints == 1 ? "" : "s",
+                   weir_bytes_to_text(needed_bytes, needed),
+                   weir_bytes_to_text(free_bytes, is_free));
+}
