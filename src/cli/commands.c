@@ -5,6 +5,8 @@
 
 const weir_command weir_commands[] = {
     {"init", "a new model with random weights", WEIR_COMMAND_INIT, weir_command_init},
+    {"train", "train a model inside a memory figure", WEIR_COMMAND_TRAIN, weir_command_train},
+    {"eval", "loss and perplexity of a model on a text", WEIR_COMMAND_EVAL, weir_command_eval},
     {"generate", "continue a text", WEIR_COMMAND_GENERATE, weir_command_generate},
     {"tokenize", "a text to token ids, and back", WEIR_COMMAND_TOKENIZE, weir_command_tokenize},
     {"tokenizer train", "learn a byte-level BPE vocabulary from text", WEIR_COMMAND_TOKENIZER_TRAIN,

@@ -40,6 +40,7 @@ extern const weir_option weir_option_table[];
 extern const size_t weir_n_option_rows;
 
 weir_status weir_command_doctor(const weir_options *options);
+weir_status weir_command_eval(const weir_options *options);
 weir_status weir_command_generate(const weir_options *options);
 weir_status weir_command_help(const weir_options *options);
 weir_status weir_command_init(const weir_options *options);
@@ -48,6 +49,7 @@ weir_status weir_command_gradients(const weir_options *options);
 weir_status weir_command_plan(const weir_options *options);
 weir_status weir_command_tokenize(const weir_options *options);
 weir_status weir_command_tokenizer_train(const weir_options *options);
+weir_status weir_command_train(const weir_options *options);
 weir_status weir_command_version(const weir_options *options);
 
 #endif

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * weir train: check everything, say what it will hold, then train.
+ *
+ * In this order, so that what fails fails early and cheaply: options, model headers, the output
+ * folder, data, the checkpoint to resume, the plan, disk space; only then are arenas reserved and
+ * weights read. */
+#include "base/files.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/training_options.h"
+#include "formats/yaml_options.h"
+#include "plan/fit.h"
+#include "plan/report.h"
+#include "train/loop.h"
+#include "train/run_folder.h"
+#include "train/sealed_json.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Everything of one `weir train`, in the order in which it comes to be. */
+typedef struct train_command {
+  const weir_options *options;
+  const char *output;
+  weir_session session;
+  weir_run_folder folder;
+  weir_training_settings settings;
+  weir_training_data data;
+  json_t *recipe, *machine;
+  weir_run_identity identity;
+  char checkpoint[WEIR_PATH_BYTES]; /* to go on from; "" for a new run */
+  weir_progress progress;
+  json_t *history; /* the checkpoint's, until the journal takes it over */
+  weir_sequences *rows;
+  int64_t row_offsets[2][2];
+  weir_plan_request request;
+  weir_plan plan;
+  weir_journal journal;
+} train_command;
+
+/* ---- the folder ---- */
+
+static weir_run_folder_use folder_use(const weir_options *options) {
+  if (weir_options_is_given(options, "resume_from_checkpoint")) return WEIR_RUN_FOLDER_RESUME;
+  if (weir_options_boolean(options, "overwrite_output_dir")) return WEIR_RUN_FOLDER_OVERWRITE;
+  return WEIR_RUN_FOLDER_NEW;
+}
+
+/* Checkpoints come and go while the model's directory is read from until the end. */
+static weir_status check_model_stays(const train_command *command) {
+  char *model = realpath(command->session.model_path, NULL);
+  char *output = realpath(command->output, NULL);
+  const size_t n_output = output ? strlen(output) : 0;
+  const bool is_inside = model && output && strncmp(model, output, n_output) == 0 &&
+                         strncmp(model + n_output, "/checkpoint-", strlen("/checkpoint-")) == 0;
+  free(model);
+  free(output);
+  if (!is_inside) return WEIR_OK;
+  return weir_fail(WEIR_BAD_INPUT,
+                   "%s: is a checkpoint inside --output, which this run may remove: give the model "
+                   "the run began with, or another --output",
+                   command->session.model_path);
+}
+
+/* One that is there is held from now on; one that is not is made when the plan is accepted. */
+static weir_status hold_folder(train_command *command) {
+  const bool is_dry = weir_options_boolean(command->options, "dry_run");
+  if (is_dry || !weir_path_is_directory(command->output)) return WEIR_OK;
+  return weir_run_folder_open(&command->folder, command->output, folder_use(command->options));
+}
+
+static weir_status make_folder(train_command *command) {
+  const weir_run_folder_use use = folder_use(command->options);
+  if (!command->folder.path) WEIR_TRY(weir_run_folder_open(&command->folder, command->output, use));
+  return use == WEIR_RUN_FOLDER_OVERWRITE ? weir_run_folder_clear(command->output) : WEIR_OK;
+}
+
+/* ---- data ---- */
+
+static weir_status read_data(train_command *command) {
+  const weir_options *options = command->options;
+  weir_tokenizer *tokenizer;
+  weir_data_request request = {
+      .validation_file = weir_options_string(options, "validation_file"),
+      .validation_split = weir_options_real(options, "validation_split"),
+  };
+  request.train_files = weir_options_strings(options, "train_file", &request.n_train_files);
+  WEIR_TRY(weir_training_options_corpus(options, &command->session, &tokenizer, &request.corpus));
+  weir_status status = weir_training_data_read(&command->data, &request, &command->settings);
+  weir_tokenizer_close(tokenizer);
+  malloc_trim(0); /* the tokenizer was large, and what follows is planned to the byte */
+  WEIR_TRY(status);
+  WEIR_TRY(
+      weir_training_options_check_length(&command->session, command->data.train.rows.longest_span));
+  return weir_training_settings_settle(&command->settings,
+                                       command->data.train.batches.steps_per_epoch);
+}
+
+/* ---- resuming ---- */
+
+static weir_status find_checkpoint(train_command *command) {
+  const char *from = weir_options_string(command->options, "resume_from_checkpoint");
+  if (!from) return WEIR_OK;
+  if (strcmp(from, "latest") != 0) {
+    if (!weir_path_is_directory(from))
+      return weir_fail(WEIR_BAD_INPUT,
+                       "%s: no such checkpoint directory; 'latest' finds the "
+                       "newest one in --output",
+                       from);
+    if (snprintf(command->checkpoint, WEIR_PATH_BYTES, "%s", from) < WEIR_PATH_BYTES)
+      return WEIR_OK;
+    return weir_fail(WEIR_BAD_INPUT, "%.80s...: the path is too long", from);
+  }
+  int64_t step = -1;
+  if (weir_path_is_directory(command->output))
+    WEIR_TRY(weir_run_folder_latest(command->output, &step));
+  if (step < 0)
+    return weir_fail(WEIR_BAD_INPUT, "%s: holds no checkpoint to resume from", command->output);
+  return weir_run_folder_name(command->checkpoint, command->output, "checkpoint-%lld",
+                              (long long)step);
+}
+
+static weir_status open_checkpoint(train_command *command) {
+  weir_session *session = &command->session;
+  command->recipe = weir_training_settings_recipe(&command->settings, session->device->real);
+  command->machine = weir_training_options_machine();
+  if (!command->recipe || !command->machine)
+    return weir_fail(WEIR_FAILED, "no memory for the recipe");
+  command->identity = (weir_run_identity){
+      .recipe = command->recipe,
+      .machine = command->machine,
+      .data_fingerprint = weir_corpus_fingerprint(&command->data.train.corpus),
+      .model_fingerprint = weir_model_fingerprint(&session->config, &session->table),
+  };
+  command->progress = (weir_progress){.best_step = -1};
+  if (!*command->checkpoint) return WEIR_OK;
+  WEIR_TRY(weir_checkpoint_open(command->checkpoint, &command->identity, &command->progress,
+                                &command->history));
+  if (command->progress.step <= command->settings.schedule.n_steps) return WEIR_OK;
+  return weir_fail(WEIR_BAD_INPUT, "%s is at step %lld, but the run has only %lld",
+                   command->checkpoint, (long long)command->progress.step,
+                   (long long)command->settings.schedule.n_steps);
+}
+
+/* ---- the plan ---- */
+
+/* The worst row of a step's first micro-batch, and of the later ones. */
+static weir_status plan_rows(train_command *command, const weir_batch_extent *extent) {
+  const int64_t n_most = command->settings.gradient_accumulation_steps;
+  command->rows = calloc((size_t)n_most, sizeof *command->rows);
+  if (!command->rows) return weir_fail(WEIR_FAILED, "no memory for %lld rows", (long long)n_most);
+  command->row_offsets[0][1] = extent->first_tokens;
+  command->row_offsets[1][1] = extent->later_tokens;
+  int64_t n_rows = 0;
+  for (int64_t i = 0; i < n_most; i++) {
+    const int64_t *offsets = command->row_offsets[i > 0];
+    if (offsets[1] > 0) command->rows[n_rows++] = (weir_sequences){offsets[1], 1, offsets};
+  }
+  command->request.rows = command->rows;
+  command->request.n_rows = n_rows;
+  return WEIR_OK;
+}
+
+static weir_status plan_data(train_command *command) {
+  weir_plan_request *request = &command->request;
+  weir_training_data *data = &command->data;
+  weir_batch_extent extent = weir_batches_survey(&data->train.batches, command->progress.step,
+                                                 command->settings.schedule.n_steps);
+  WEIR_TRY(plan_rows(command, &extent));
+  WEIR_TRY(weir_batches_reserve(&data->train.batches, &extent));
+  request->data_bytes = weir_data_part_bytes(&data->train, &extent);
+  if (!data->has_validation) return WEIR_OK;
+  WEIR_TRY(weir_evaluate_reserve(&data->validation.batches, &request->evaluate_tokens));
+  request->data_bytes +=
+      weir_data_part_bytes(&data->validation, &data->validation.batches.reserved);
+  return WEIR_OK;
+}
+
+static weir_status make_plan(train_command *command) {
+  const weir_options *options = command->options;
+  WEIR_TRY(plan_data(command));
+  WEIR_TRY(weir_plan_make(&command->request, &command->plan));
+  /* Reading a tokenizer can hold more than training a small model does. */
+  const uint64_t peak_bytes = weir_process_peak_bytes();
+  if (command->plan.peak_bytes < peak_bytes) command->plan.peak_bytes = peak_bytes;
+  if (!weir_options_is_set(options, "memory")) return WEIR_OK;
+  return weir_plan_check_memory(&command->request, &command->plan,
+                                weir_options_bytes(options, "memory"));
+}
+
+static weir_status show_plan(train_command *command) {
+  char *text = weir_plan_text(&command->request, &command->plan);
+  if (!text) return weir_fail(WEIR_FAILED, "no memory for the plan's text");
+  if (weir_options_boolean(command->options, "dry_run"))
+    weir_print("%s", text);
+  else
+    weir_log_info("%.*s", (int)(strlen(text) - 1), text); /* its last newline is the log's */
+  free(text);
+  return WEIR_OK;
+}
+
+/* ---- the run ---- */
+
+static weir_dtype save_dtype(const train_command *command) {
+  static const weir_dtype dtypes[] = {WEIR_DTYPE_F32, WEIR_DTYPE_BF16, WEIR_DTYPE_F16,
+                                      WEIR_DTYPE_F64};
+  const char *name = weir_options_string(command->options, "save_dtype");
+  for (size_t i = 0; name && i < sizeof dtypes / sizeof *dtypes; i++)
+    if (strcmp(name, weir_dtype_name(dtypes[i])) == 0) return dtypes[i];
+  return command->session.config.dtype;
+}
+
+static weir_status load(train_command *command) {
+  weir_session *session = &command->session;
+  if (!*command->checkpoint) return weir_session_start(session, WEIR_RUN_TRAIN, &command->plan);
+  WEIR_TRY(weir_session_reserve(session, WEIR_RUN_TRAIN, &command->plan));
+  weir_log_info("going on from %s, step %lld", command->checkpoint,
+                (long long)command->progress.step);
+  return weir_checkpoint_load(command->checkpoint, &session->table, &session->run);
+}
+
+static weir_status write_reports(train_command *command) {
+  char path[WEIR_PATH_BYTES];
+  WEIR_TRY(weir_run_folder_name(path, command->output, "options.yaml"));
+  WEIR_TRY(weir_yaml_options_write(command->options, path));
+  json_t *plan = weir_plan_json(&command->request, &command->plan);
+  if (!plan) return weir_fail(WEIR_FAILED, "no memory for the plan");
+  weir_status status = weir_run_folder_name(path, command->output, "plan.json");
+  if (status == WEIR_OK) status = weir_json_write(path, plan);
+  json_decref(plan);
+  return status;
+}
+
+static weir_status open_journal(train_command *command) {
+  json_t *history = command->history;
+  command->history = NULL;
+  return weir_journal_open(&command->journal, command->output, history);
+}
+
+static weir_status train(train_command *command) {
+  weir_session *session = &command->session;
+  weir_training training = {
+      .settings = &command->settings,
+      .identity = &command->identity,
+      .plan = &command->plan,
+      .folder = command->output,
+      .source = session->model_path,
+      .save_dtype = save_dtype(command),
+      .run = &session->run,
+      .batches = &command->data.train.batches,
+      .validation = command->data.has_validation ? &command->data.validation.batches : NULL,
+      .journal = &command->journal,
+      .progress = command->progress,
+  };
+  weir_log_info("weights, gradients and moments are %s; the model is saved as %s; seed %llu",
+                weir_dtype_name(session->device->real), weir_dtype_name(training.save_dtype),
+                (unsigned long long)command->settings.seed);
+  WEIR_TRY(weir_training_check_space(&training));
+  weir_interrupt_begin();
+  WEIR_TRY(weir_training_run(&training));
+  weir_print("%s\n", command->output);
+  return WEIR_OK;
+}
+
+static weir_status prepare(train_command *command) {
+  WEIR_TRY(weir_session_open(command->options, &command->session));
+  WEIR_TRY(check_model_stays(command));
+  WEIR_TRY(hold_folder(command));
+  WEIR_TRY(find_checkpoint(command));
+  command->request = weir_session_request(&command->session, WEIR_RUN_TRAIN);
+  WEIR_TRY(weir_session_measure_library(&command->session, &command->request.library_bytes));
+  WEIR_TRY(read_data(command));
+  WEIR_TRY(open_checkpoint(command));
+  return make_plan(command);
+}
+
+static weir_status run(train_command *command) {
+  weir_training_options_settings(command->options, &command->settings);
+  WEIR_TRY(prepare(command));
+  if (weir_options_boolean(command->options, "dry_run")) return show_plan(command);
+  WEIR_TRY(load(command));
+  WEIR_TRY(make_folder(command));
+  WEIR_TRY(open_journal(command));
+  WEIR_TRY(show_plan(command));
+  WEIR_TRY(write_reports(command));
+  return train(command);
+}
+
+weir_status weir_command_train(const weir_options *options) {
+  train_command command = {.options = options,
+                           .output = weir_options_string(options, "output_dir")};
+  weir_status status = run(&command);
+  weir_journal_close(&command.journal);
+  weir_training_data_deinit(&command.data);
+  weir_session_close(&command.session);
+  weir_run_folder_close(&command.folder);
+  free(command.rows);
+  json_decref(command.history);
+  json_decref(command.recipe);
+  json_decref(command.machine);
+  return status;
+}
