@@ -5,8 +5,9 @@
  * and streamed in small chunks, under every stash policy.
  *
  * Tolerances, in 2-norms, per tensor of the file: on ref 1e-9 |g*|; on cpu 1e-5 |g*| + 1e-8 of all
- * gradients together.  Logits are compared as the log-probabilities of every class at every token,
- * which is all a loss can see of them. */
+ * gradients together.  The streamed head never shows its logits, only log-probabilities: those of
+ * every class at every token are compared; decoding shows the logits themselves. */
+#include "generate/decode.h"
 #include "support/model_case.h"
 
 #include <math.h>
@@ -140,7 +141,7 @@ static double log_probability(const double *logits, int64_t n, int64_t i) {
   return logits[i] - top - log(sum);
 }
 
-static void test_logits(void **state) {
+static void test_log_probabilities(void **state) {
   const golden_case *test = *state;
   golden_model golden;
   golden_open(&golden, test);
@@ -167,6 +168,33 @@ static void test_logits(void **state) {
   golden_close(&golden);
 }
 
+/* A prompt, then token by token against the KV cache: the logits themselves. */
+static void test_decoding(void **state) {
+  const golden_case *test = *state;
+  golden_model golden;
+  golden_open(&golden, test);
+  int64_t n_tokens = golden.row.micro_batch.sequences.n_tokens;
+  int64_t n_classes = golden.model.config.vocab_size, n_fed = 12;
+  const double *logits = expected(&golden, "logits", (uint64_t)(n_tokens * n_classes));
+  double *found = calloc((size_t)n_classes, sizeof *found);
+  assert_non_null(found);
+  assert_true(n_fed < n_tokens);
+  weir_decoder decoder;
+  weir_decoder_open(&decoder, &golden.model.run, n_tokens);
+  weir_decoder_feed(&decoder, golden.ids, n_fed);
+  for (;; n_fed++) {
+    const double *want = logits + (n_fed - 1) * n_classes;
+    weir_decoder_read_logits(&decoder, found);
+    require_close("logits", model_case_distance(found, want, n_classes),
+                  test->tolerance->relative * model_case_norm(want, n_classes));
+    if (n_fed == n_tokens) break;
+    weir_decoder_feed(&decoder, golden.ids + n_fed, 1);
+  }
+  weir_decoder_close(&decoder);
+  free(found);
+  golden_close(&golden);
+}
+
 static const char *const models[] = {"llama", "llama-tied-biases", "qwen3", "gpt2",
                                      "gpt2-untied-gelu"};
 
@@ -189,8 +217,8 @@ static const golden_settings settings[] = {
 enum { N_CASES = COUNT(models) * COUNT(tolerances) * COUNT(settings) };
 
 static golden_case cases[N_CASES];
-static char names[2 * N_CASES][128];
-static struct CMUnitTest tests[2 * N_CASES];
+static char names[3 * N_CASES][128];
+static struct CMUnitTest tests[3 * N_CASES];
 static size_t n_tests;
 
 static void add(golden_case *test, const char *what, CMUnitTestFunction function) {
@@ -209,7 +237,8 @@ int main(void) {
       for (size_t k = 0; k < COUNT(settings); k++) {
         *next = (golden_case){models[i], &tolerances[j], &settings[k].stream};
         add(next, "gradients", test_gradients);
-        if (settings[k].logits) add(next, "logits", test_logits);
+        if (settings[k].logits) add(next, "log-probabilities", test_log_probabilities);
+        if (settings[k].logits) add(next, "decoding", test_decoding);
         next++;
       }
   return _cmocka_run_group_tests("golden", tests, n_tests, NULL, NULL);
