@@ -117,6 +117,39 @@ static void refuses_what_is_no_file(void **state) {
   assert_false(weir_path_is_directory("/nonexistent"));
 }
 
+static int64_t resident_bytes(void) {
+  long long pages, resident_pages;
+  FILE *file = fopen("/proc/self/statm", "r");
+  assert_non_null(file);
+  assert_int_equal(fscanf(file, "%lld %lld", &pages, &resident_pages), 2);
+  fclose(file);
+  return resident_pages * sysconf(_SC_PAGESIZE);
+}
+
+/* Read through in pieces of odd sizes and dropped behind the reader, a file stays out of memory. */
+static void dropped_pages_are_given_back(void **state) {
+  (void)state;
+  enum { FILE_BYTES = 48 << 20, PIECE_BYTES = 98765 };
+  char *bytes = malloc(FILE_BYTES);
+  memset(bytes, 'x', FILE_BYTES);
+  assert_int_equal(weir_file_replace(path, bytes, FILE_BYTES), WEIR_OK);
+  free(bytes);
+  weir_mapping mapping;
+  assert_int_equal(weir_mapping_open(path, &mapping), WEIR_OK);
+  int64_t before_bytes = resident_bytes(), n_read = 0;
+  for (uint64_t i = 0; i < FILE_BYTES; i += PIECE_BYTES) {
+    uint64_t n = FILE_BYTES - i < PIECE_BYTES ? FILE_BYTES - i : PIECE_BYTES;
+    for (uint64_t j = i; j < i + n; j++)
+      n_read += mapping.bytes[j] == 'x';
+    weir_mapping_drop(&mapping, i, n);
+  }
+  assert_int_equal(n_read, FILE_BYTES);
+  assert_true(resident_bytes() - before_bytes < 4 << 20);
+  assert_int_equal(mapping.bytes[0], 'x');
+  weir_mapping_drop(&mapping, FILE_BYTES, 0);
+  weir_mapping_close(&mapping);
+}
+
 static void paths_join_with_one_slash(void **state) {
   (void)state;
   static const char *const cases[][3] = {
@@ -134,6 +167,7 @@ int main(void) {
       cmocka_unit_test(the_old_file_stands_until_commit),
       cmocka_unit_test(a_full_disk_leaves_the_old_file),
       cmocka_unit_test(refuses_what_is_no_file),
+      cmocka_unit_test(dropped_pages_are_given_back),
       cmocka_unit_test(paths_join_with_one_slash),
   };
   return cmocka_run_group_tests(tests, make_directory, remove_directory);

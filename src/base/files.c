@@ -44,10 +44,16 @@ void weir_mapping_drop(const weir_mapping *mapping, uint64_t offset_bytes, uint6
   WEIR_ASSERT(offset_bytes, <=, mapping->size_bytes);
   WEIR_ASSERT(size_bytes, <=, mapping->size_bytes - offset_bytes);
   if (size_bytes == 0) return;
-  uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-  uint64_t begin = offset_bytes / page_bytes * page_bytes;
-  madvise((void *)(mapping->bytes + begin), (size_t)(offset_bytes + size_bytes - begin),
-          MADV_DONTNEED);
+  /* A fault also maps the pages around it, up to an aligned window of this size, and so those that
+   * were dropped a moment ago. */
+  const uintptr_t window_bytes = 1 << 16;
+  uintptr_t first = (uintptr_t)mapping->bytes, last = first + mapping->size_bytes;
+  uintptr_t begin = (first + offset_bytes) / window_bytes * window_bytes;
+  uintptr_t end = first + offset_bytes + size_bytes;
+  end = (end + window_bytes - 1) / window_bytes * window_bytes;
+  if (begin < first) begin = first;
+  if (end > last) end = last;
+  madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
 char *weir_path_join(const char *directory, const char *name) {

@@ -67,7 +67,7 @@ static json_t *gpt2_json(const weir_model_config *config) {
 }
 
 static json_t *rotary_json(const weir_model_config *config) {
-  json_t *root = json_pack(
+  return json_pack(
       "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f, s:f, s:n, s:b, s:f}", "hidden_size",
       (json_int_t)config->hidden_size, "intermediate_size", (json_int_t)config->intermediate_size,
       "num_hidden_layers", (json_int_t)config->num_hidden_layers, "num_attention_heads",
@@ -77,14 +77,38 @@ static json_t *rotary_json(const weir_model_config *config) {
       activation_name(config->hidden_act), "rms_norm_eps", config->norm_epsilon, "rope_theta",
       config->rope_theta, "rope_scaling", "attention_bias", config->qkv_bias, "attention_dropout",
       0.0);
-  json_t *own = config->architecture == WEIR_ARCHITECTURE_QWEN3
-                    ? json_pack("{s:s, s:[s], s:b, s:n}", "model_type", "qwen3", "architectures",
-                                "Qwen3ForCausalLM", "use_sliding_window", 0, "sliding_window")
-                    : json_pack("{s:s, s:[s], s:b}", "model_type", "llama", "architectures",
-                                "LlamaForCausalLM", "mlp_bias", config->mlp_bias);
-  json_object_update(root, own);
-  json_decref(own);
-  return root;
+}
+
+static json_t *llama_json(const weir_model_config *config) {
+  return json_pack("{s:s, s:[s], s:b}", "model_type", "llama", "architectures", "LlamaForCausalLM",
+                   "mlp_bias", config->mlp_bias);
+}
+
+static json_t *qwen3_json(void) {
+  return json_pack("{s:s, s:[s], s:b, s:n}", "model_type", "qwen3", "architectures",
+                   "Qwen3ForCausalLM", "use_sliding_window", 0, "sliding_window");
+}
+
+/* Moves the keys of `part` into `root`; NULL, with both gone, where either is. */
+static json_t *merge(json_t *root, json_t *part) {
+  bool merged = json_object_update(root, part) == 0;
+  json_decref(part);
+  if (merged) return root;
+  json_decref(root);
+  return NULL;
+}
+
+static json_t *config_json(const weir_model_config *config, weir_dtype dtype) {
+  json_t *common = common_json(config, dtype);
+  switch (config->architecture) {
+  case WEIR_ARCHITECTURE_LLAMA:
+    return merge(merge(common, rotary_json(config)), llama_json(config));
+  case WEIR_ARCHITECTURE_QWEN3:
+    return merge(merge(common, rotary_json(config)), qwen3_json());
+  case WEIR_ARCHITECTURE_GPT2:
+    return merge(common, gpt2_json(config));
+  }
+  return common;
 }
 
 /* The fewest digits that read back to the same numbers: 1e-05, not 1.0000000000000001e-05. */
@@ -102,15 +126,11 @@ static char *dump_shortest(const json_t *root) {
 
 weir_status weir_model_config_write(const char *directory, const weir_model_config *config,
                                     weir_dtype dtype) {
-  bool gpt2 = config->architecture == WEIR_ARCHITECTURE_GPT2;
-  json_t *root = gpt2 ? gpt2_json(config) : rotary_json(config);
-  json_t *common = common_json(config, dtype);
-  json_object_update(root, common);
+  json_t *root = config_json(config, dtype);
   char *text = dump_shortest(root), *path = weir_path_join(directory, "config.json");
   weir_status status = text && path
                            ? weir_file_replace(path, text, strlen(text))
                            : weir_fail(WEIR_FAILED, "%s: no memory for config.json", directory);
-  json_decref(common);
   json_decref(root);
   free(path);
   free(text);

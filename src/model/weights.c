@@ -118,7 +118,7 @@ static weir_status check_parameter(const weir_weight_files *files, weir_paramete
 /* A head stored although it is tied must be the embedding: it will not be read. */
 static weir_status check_tied_head(const weir_weight_files *files,
                                    const weir_parameter_table *table) {
-  enum { STRIPE_BYTES = 1 << 22 };
+  enum { STRIPE_BYTES = 1 << 20 };
   weir_weight head = weir_weight_files_find(files, "lm_head.weight");
   weir_weight embedding = weir_weight_files_find(files, table->parameters[0].file_name);
   const weir_safetensors_entry *a = head.entry, *b = embedding.entry;
@@ -186,7 +186,7 @@ weir_status weir_weights_check(const char *directory, const weir_model_config *c
 /* n elements that lie in the file as they will in memory, given back stripe by stripe. */
 static void load_contiguous(weir_weight weight, weir_dtype file_dtype, int64_t first,
                             weir_tensor tensor) {
-  enum { STRIPE = 1 << 20 };
+  enum { STRIPE = 1 << 18 };
   uint64_t element_bytes = weir_dtype_bytes(file_dtype);
   const uint8_t *src = (const uint8_t *)weir_safetensors_data(weight.file, weight.entry) +
                        (uint64_t)first * element_bytes;
