@@ -2,7 +2,7 @@
  *
  * The reference device by itself: every backward operation is the derivative of its forward one, by
  * signed central differences, coordinate by coordinate in f64; what has no derivative is what its
- * definition says; and a call split into chunks of rows is the whole call. */
+ * definition says; chunks of rows are the whole call, and packed sequences are separate ones. */
 #include "device/ref/ref.h"
 #include "support/operation_cases.h"
 
@@ -331,6 +331,61 @@ static void test_chunks(void **state) {
   assert_true(n_checked > 0);
 }
 
+/* ---- sequences ---- */
+
+/* Rows [begin, end) of everything that has a row per token. */
+static weir_tensor sequence_rows(const operation_operand *operand, weir_tensor tensor,
+                                 int64_t begin, int64_t end) {
+  return operand->split == SPLIT_NONE ? tensor : weir_tensor_rows(tensor, begin, end);
+}
+
+static void run_separately(weir_device *device, const operation_case *c, const weir_tensor *t) {
+  for (int64_t i = c->sequences.n_sequences - 1; i >= 0; i--) {
+    int64_t begin = c->sequences.offsets[i], end = c->sequences.offsets[i + 1];
+    const int64_t offsets[] = {0, end - begin};
+    operation_case alone = *c;
+    alone.sequences = (weir_sequences){end - begin, 1, offsets};
+    weir_tensor views[MAX_OPERANDS];
+    for (int k = 0; k < c->n_operands; k++)
+      views[k] = sequence_rows(&c->operands[k], t[k], begin, end);
+    for (int k = 0; k < OPERATION_COUNT; k++)
+      if (strcmp(operations[k].name, c->operation->name) == 0)
+        operations[k].run(device, &alone, views);
+  }
+}
+
+/* Sequences packed into one row are what each would be alone (I5). */
+static void test_packed(void **state) {
+  const operation_spec *operation = *state;
+  int n_cases, n_checked = 0;
+  const operation_case *all = operation_cases(&n_cases);
+  for (const operation_case *c = all; c < all + n_cases; c++) {
+    bool is_whole = c->first_row == 0 && c->n_rows == c->sequences.n_tokens;
+    if (c->operation != operation || !is_whole || c->sequences.n_sequences < 2) continue;
+    operation_spec separate = *operation;
+    separate.run = run_separately;
+    operation_case apart = *c;
+    apart.operation = &separate;
+    double worst = 0, *values = operation_values_create(c, &bench, false);
+    double *packed = operation_run(&bench, c, values, 0);
+    double *alone = operation_run(&bench, &apart, values, 0);
+    assert_true(packed && alone && operation_outputs_agree(c, packed, alone, 1e-13, &worst));
+    n_checked++;
+    free(values);
+    free(packed);
+    free(alone);
+  }
+  assert_true(n_checked > 0);
+}
+
+static bool has_sequences(const operation_spec *operation) {
+  int n_cases;
+  const operation_case *all = operation_cases(&n_cases);
+  for (const operation_case *c = all; c < all + n_cases; c++)
+    if (c->operation == operation && c->sequences.n_sequences > 1) return true;
+  return false;
+}
+
 static bool has_rows(const operation_spec *operation) {
   int n_cases;
   const operation_case *all = operation_cases(&n_cases);
@@ -341,8 +396,8 @@ static bool has_rows(const operation_spec *operation) {
 
 int main(void) {
   enum { N_DERIVATIVES = sizeof derivatives / sizeof *derivatives };
-  struct CMUnitTest tests[N_DERIVATIVES + 3 + OPERATION_COUNT];
-  char names[N_DERIVATIVES + OPERATION_COUNT][64];
+  struct CMUnitTest tests[N_DERIVATIVES + 3 + 2 * OPERATION_COUNT];
+  char names[N_DERIVATIVES + 2 * OPERATION_COUNT][64];
   int n = 0;
   for (int i = 0; i < N_DERIVATIVES; i++) {
     snprintf(names[n], sizeof names[n], "%s_is_a_derivative", derivatives[i].operation);
@@ -353,6 +408,12 @@ int main(void) {
     if (!has_rows(&operations[i])) continue;
     snprintf(names[n], sizeof names[n], "%s_in_chunks", operations[i].name);
     tests[n] = (struct CMUnitTest){names[n], test_chunks, NULL, NULL, (void *)&operations[i]};
+    n++;
+  }
+  for (int i = 0; i < OPERATION_COUNT; i++) {
+    if (!has_sequences(&operations[i])) continue;
+    snprintf(names[n], sizeof names[n], "%s_packed", operations[i].name);
+    tests[n] = (struct CMUnitTest){names[n], test_packed, NULL, NULL, (void *)&operations[i]};
     n++;
   }
   tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_rope_transpose);
