@@ -46,6 +46,7 @@ weir_status weir_cpu_create(int n_threads, const char *isa, weir_device **device
   weir_cpu_operations_embedding(&cpu->operations);
   weir_cpu_operations_norm(&cpu->operations);
   weir_cpu_operations_linear(&cpu->operations);
+  weir_cpu_operations_rope(&cpu->operations);
   weir_cpu_operations_attention(&cpu->operations);
   weir_cpu_operations_activation(&cpu->operations);
   weir_cpu_operations_head(&cpu->operations);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RoPE, and causal attention tiled in both directions (Dao et al. 2022, arXiv:2205.14135; Dao 2023,
+ * Causal attention tiled in both directions (Dao et al. 2022, arXiv:2205.14135; Dao 2023,
  * arXiv:2307.08691).
  *
  * Query rows fall into tiles counted from row 0 of the call, tiles into *pieces* that each lie in
@@ -10,39 +10,15 @@
  * nothing outside the query block.
  *
  * Forward, a task is one query tile of one head.  Backward, it is one K/V head, which owns its
- * columns of dK and dV, over the query tiles last to first.  K and V are read where they are. */
+ * columns of dK and dV, over the query tiles last to first.  Both copy the rows of one head they
+ * work on into scratch without gaps, where products run faster than on columns of a wide tensor. */
 #include "device/cpu/cpu_operations.h"
 
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 
 /* QUERY_ROWS divides the block. */
-enum { QUERY_ROWS = 128, KEY_ROWS = 256 };
-
-static void rope(weir_device *device, weir_tensor x, int64_t head_size, const weir_rope *rope,
-                 const weir_sequences *sequences, int64_t first_row, int direction) {
-  int64_t half = head_size / 2;
-  CPU_ASSERT_SHAPE(x, device->real, x.rows, x.cols / head_size * head_size);
-  WEIR_ASSERT(head_size, ==, 2 * half);
-  WEIR_ASSERT(first_row + x.rows, <=, sequences->n_tokens);
-  WEIR_ASSERT(direction * direction, ==, 1);
-  WEIR_ASSERT(head_size * (int64_t)sizeof(float), <=, WEIR_WORKSPACE_BYTES_PER_THREAD);
-  const weir_cpu_kernels *kernels = cpu_kernels(device);
-#pragma omp parallel for num_threads(device->n_threads) if (weir_tensor_count(x) >                 \
-                                                            CPU_PARALLEL_ELEMENTS)
-  for (int64_t c = 0; c < x.rows; c++) {
-    int64_t token = first_row + c, position = token - weir_sequences_begin(sequences, token);
-    float *cosine = weir_cpu_scratch(device), *sine = cosine + half;
-    for (int64_t j = 0; j < half; j++) {
-      double angle = (double)position * rope->inverse_frequencies[j];
-      cosine[j] = (float)(cos(angle) * rope->scale);
-      sine[j] = (float)(direction * sin(angle) * rope->scale);
-    }
-    for (int64_t column = 0; column < x.cols; column += head_size)
-      kernels->rope(cpu_row(x, c) + column, cosine, sine, half);
-  }
-}
+enum { QUERY_ROWS = 256, KEY_ROWS = 128 };
 
 /* Tensors of one call; those of backward are absent in forward. */
 typedef struct attention_call {
@@ -103,101 +79,149 @@ static float *key_at(const attention_call *call, weir_tensor k, int64_t token, i
   return cpu_row(k, token) + h / (a->n_heads / a->n_kv_heads) * a->head_size;
 }
 
-/* scores [n_rows, KEY_ROWS] = alpha * (rows of a query-side tensor) (rows of a key-side one)'. */
-static void compare(const attention_call *call, const piece *p, const key_tile *tile, int64_t h,
-                    float alpha, weir_tensor query_side, weir_tensor key_side, float *scores) {
-  weir_cpu_product('N', 'T', p->n_rows - tile->first_row, tile->n_keys, call->attention->head_size,
-                   alpha, query_at(call, query_side, p->begin + tile->first_row, h),
-                   query_side.cols, key_at(call, key_side, tile->begin, h), key_side.cols, 0.0f,
+/* What a thread works on: one piece of one query head and one key tile, without gaps. */
+typedef struct attention_scratch {
+  float *query, *out, *dout; /* [QUERY_ROWS, K]; in backward `out` is dq */
+  float *key, *value;        /* [KEY_ROWS, K] */
+  float *scores, *dscores;   /* [QUERY_ROWS, KEY_ROWS] */
+  float *max, *sum, *delta;  /* [QUERY_ROWS] */
+} attention_scratch;
+
+static attention_scratch scratch_of(const weir_device *device, int64_t K) {
+  float *next = weir_cpu_scratch(device), *end = next + WEIR_WORKSPACE_BYTES_PER_THREAD / 4;
+  attention_scratch s;
+  const struct {
+    float **array;
+    int64_t n;
+  } arrays[] = {
+      {&s.query, QUERY_ROWS * K},
+      {&s.out, QUERY_ROWS * K},
+      {&s.dout, QUERY_ROWS * K},
+      {&s.key, KEY_ROWS * K},
+      {&s.value, KEY_ROWS * K},
+      {&s.scores, QUERY_ROWS * KEY_ROWS},
+      {&s.dscores, QUERY_ROWS * KEY_ROWS},
+      {&s.max, QUERY_ROWS},
+      {&s.sum, QUERY_ROWS},
+      {&s.delta, QUERY_ROWS},
+  };
+  for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+    *arrays[i].array = next;
+    next += arrays[i].n;
+  }
+  WEIR_ASSERT(end - next, >=, 0);
+  return s;
+}
+
+/* Rows of one head, between a tensor and scratch. */
+static void copy_rows(float *to, int64_t to_stride, const float *from, int64_t from_stride,
+                      int64_t n_rows, int64_t K) {
+  for (int64_t row = 0; row < n_rows; row++)
+    memcpy(to + row * to_stride, from + row * from_stride, (size_t)K * sizeof *to);
+}
+
+/* scores = alpha * queries keys', both [.,K] in scratch. */
+static void compare(const piece *p, const key_tile *tile, int64_t K, float alpha,
+                    const float *queries, const float *keys, float *scores) {
+  weir_cpu_product('N', 'T', p->n_rows - tile->first_row, tile->n_keys, K, alpha,
+                   queries + tile->first_row * K, K, keys, K, 0.0f,
                    scores + tile->first_row * KEY_ROWS, KEY_ROWS);
 }
 
-/* Rows of `out` (+)= weights (rows of a key-side tensor). */
-static void combine(const attention_call *call, const piece *p, const key_tile *tile, int64_t h,
-                    const float *weights, weir_tensor key_side, float *out, int64_t out_stride) {
-  weir_cpu_product('N', 'N', p->n_rows - tile->first_row, call->attention->head_size, tile->n_keys,
-                   1.0f, weights + tile->first_row * KEY_ROWS, KEY_ROWS,
-                   key_at(call, key_side, tile->begin, h), key_side.cols,
-                   tile->begin > p->first_key ? 1.0f : 0.0f, out + tile->first_row * out_stride,
-                   out_stride);
+/* out [.,K] += weights values; the first key tile overwrites. */
+static void combine(const piece *p, const key_tile *tile, int64_t K, const float *weights,
+                    const float *values, float *out) {
+  weir_cpu_product('N', 'N', p->n_rows - tile->first_row, K, tile->n_keys, 1.0f,
+                   weights + tile->first_row * KEY_ROWS, KEY_ROWS, values, K,
+                   tile->begin > p->first_key ? 1.0f : 0.0f, out + tile->first_row * K, K);
 }
 
-/* Rows of a key-side gradient += weights' (rows of a query-side tensor). */
-static void scatter(const attention_call *call, const piece *p, const key_tile *tile, int64_t h,
-                    const float *weights, weir_tensor query_side, weir_tensor key_side) {
-  weir_cpu_product('T', 'N', tile->n_keys, call->attention->head_size, p->n_rows - tile->first_row,
-                   1.0f, weights + tile->first_row * KEY_ROWS, KEY_ROWS,
-                   query_at(call, query_side, p->begin + tile->first_row, h), query_side.cols, 1.0f,
-                   key_at(call, key_side, tile->begin, h), key_side.cols);
+/* Rows of dK or dV += weights' queries. */
+static void scatter(const piece *p, const key_tile *tile, int64_t K, const float *weights,
+                    const float *queries, float *gradient, int64_t gradient_stride) {
+  weir_cpu_product('T', 'N', tile->n_keys, K, p->n_rows - tile->first_row, 1.0f,
+                   weights + tile->first_row * KEY_ROWS, KEY_ROWS, queries + tile->first_row * K, K,
+                   1.0f, gradient, gradient_stride);
 }
 
-typedef struct forward_scratch {
-  float scores[QUERY_ROWS * KEY_ROWS];
-  float max[QUERY_ROWS], sum[QUERY_ROWS];
-} forward_scratch;
+static void load_piece(const attention_call *call, const piece *p, int64_t h, weir_tensor from,
+                       float *to) {
+  int64_t K = call->attention->head_size;
+  copy_rows(to, K, query_at(call, from, p->begin, h), from.cols, p->n_rows, K);
+}
 
-static_assert(sizeof(forward_scratch) <= WEIR_WORKSPACE_BYTES_PER_THREAD, "scratch fits");
+static void load_keys(const attention_call *call, const key_tile *tile, int64_t h,
+                      const attention_scratch *s) {
+  int64_t K = call->attention->head_size;
+  copy_rows(s->key, K, key_at(call, call->k, tile->begin, h), call->k.cols, tile->n_keys, K);
+  copy_rows(s->value, K, key_at(call, call->v, tile->begin, h), call->v.cols, tile->n_keys, K);
+}
+
+/* Scores of one tile become their exponentials; what earlier tiles left in `out` is rescaled. */
+static void tile_softmax(const weir_cpu_kernels *kernels, const piece *p, const key_tile *tile,
+                         int64_t K, const attention_scratch *s) {
+  for (int64_t row = tile->first_row; row < p->n_rows; row++) {
+    float *scores = s->scores + row * KEY_ROWS;
+    int64_t n_visible = visible_keys(p, tile, row);
+    float rescale = kernels->softmax(scores, n_visible, &s->max[row], &s->sum[row]);
+    hide_keys(scores, n_visible, tile->n_keys);
+    if (tile->begin > p->first_key && rescale != 1) kernels->scale(s->out + row * K, rescale, K);
+  }
+}
 
 static void piece_forward(const attention_call *call, const piece *p, int64_t h,
-                          forward_scratch *scratch) {
+                          const attention_scratch *s) {
   int64_t K = call->attention->head_size;
-  float *out = query_at(call, call->o, p->begin, h);
+  load_piece(call, p, h, call->q, s->query);
   for (int64_t row = 0; row < p->n_rows; row++) {
-    scratch->max[row] = -INFINITY;
-    scratch->sum[row] = 0;
+    s->max[row] = -INFINITY;
+    s->sum[row] = 0;
   }
   for (key_tile tile = tile_at(p, p->first_key); tile.n_keys > 0; tile = next_tile(p, &tile)) {
-    compare(call, p, &tile, h, (float)call->attention->scale, call->q, call->k, scratch->scores);
-    for (int64_t row = tile.first_row; row < p->n_rows; row++) {
-      float *scores = scratch->scores + row * KEY_ROWS;
-      int64_t n_visible = visible_keys(p, &tile, row);
-      float rescale =
-          call->kernels->softmax(scores, n_visible, &scratch->max[row], &scratch->sum[row]);
-      hide_keys(scores, n_visible, tile.n_keys);
-      if (tile.begin > p->first_key && rescale != 1)
-        call->kernels->scale(out + row * call->o.cols, rescale, K);
-    }
-    combine(call, p, &tile, h, scratch->scores, call->v, out, call->o.cols);
+    load_keys(call, &tile, h, s);
+    compare(p, &tile, K, (float)call->attention->scale, s->query, s->key, s->scores);
+    tile_softmax(call->kernels, p, &tile, K, s);
+    combine(p, &tile, K, s->scores, s->value, s->out);
   }
   for (int64_t row = 0; row < p->n_rows; row++) {
-    call->kernels->scale(out + row * call->o.cols, 1 / scratch->sum[row], K);
-    cpu_row(call->lse, p->begin + row)[h] =
-        (float)(scratch->max[row] + log((double)scratch->sum[row]));
+    call->kernels->scale(s->out + row * K, 1 / s->sum[row], K);
+    cpu_row(call->lse, p->begin + row)[h] = (float)(s->max[row] + log((double)s->sum[row]));
+  }
+  copy_rows(query_at(call, call->o, p->begin, h), call->o.cols, s->out, K, p->n_rows, K);
+}
+
+/* Scores of one tile become p, dscores from dp become scale * ds. */
+static void tile_softmax_backward(const attention_call *call, const piece *p, const key_tile *tile,
+                                  int64_t h, const attention_scratch *s) {
+  for (int64_t row = tile->first_row; row < p->n_rows; row++) {
+    float *scores = s->scores + row * KEY_ROWS, *dscores = s->dscores + row * KEY_ROWS;
+    int64_t n_visible = visible_keys(p, tile, row);
+    call->kernels->softmax_backward(scores, dscores, cpu_row(call->lse, p->begin + row)[h],
+                                    s->delta[row], (float)call->attention->scale, n_visible);
+    hide_keys(scores, n_visible, tile->n_keys);
+    hide_keys(dscores, n_visible, tile->n_keys);
   }
 }
 
-/* dq is gathered in scratch, because it may alias dout, which every key tile needs. */
-typedef struct backward_scratch {
-  float scores[QUERY_ROWS * KEY_ROWS], dp[QUERY_ROWS * KEY_ROWS];
-  float delta[QUERY_ROWS];
-  float dq[]; /* [QUERY_ROWS, K] */
-} backward_scratch;
-
 static void piece_backward(const attention_call *call, const piece *p, int64_t h,
-                           backward_scratch *scratch) {
+                           const attention_scratch *s) {
   int64_t K = call->attention->head_size;
-  float scale = (float)call->attention->scale;
+  load_piece(call, p, h, call->q, s->query);
+  load_piece(call, p, h, call->dout, s->dout);
   for (int64_t row = 0; row < p->n_rows; row++)
-    scratch->delta[row] = call->kernels->dot(query_at(call, call->dout, p->begin + row, h),
-                                             query_at(call, call->o, p->begin + row, h), K);
+    s->delta[row] =
+        call->kernels->dot(s->dout + row * K, query_at(call, call->o, p->begin + row, h), K);
   for (key_tile tile = tile_at(p, p->first_key); tile.n_keys > 0; tile = next_tile(p, &tile)) {
-    compare(call, p, &tile, h, scale, call->q, call->k, scratch->scores);
-    compare(call, p, &tile, h, 1.0f, call->dout, call->v, scratch->dp);
-    for (int64_t row = tile.first_row; row < p->n_rows; row++) {
-      float *scores = scratch->scores + row * KEY_ROWS, *dp = scratch->dp + row * KEY_ROWS;
-      int64_t n_visible = visible_keys(p, &tile, row);
-      call->kernels->softmax_backward(scores, dp, cpu_row(call->lse, p->begin + row)[h],
-                                      scratch->delta[row], scale, n_visible);
-      hide_keys(scores, n_visible, tile.n_keys);
-      hide_keys(dp, n_visible, tile.n_keys);
-    }
-    scatter(call, p, &tile, h, scratch->scores, call->dout, call->dv);
-    scatter(call, p, &tile, h, scratch->dp, call->q, call->dk);
-    combine(call, p, &tile, h, scratch->dp, call->k, scratch->dq, K);
+    load_keys(call, &tile, h, s);
+    compare(p, &tile, K, (float)call->attention->scale, s->query, s->key, s->scores);
+    compare(p, &tile, K, 1.0f, s->dout, s->value, s->dscores);
+    tile_softmax_backward(call, p, &tile, h, s);
+    scatter(p, &tile, K, s->scores, s->dout, key_at(call, call->dv, tile.begin, h), call->dv.cols);
+    scatter(p, &tile, K, s->dscores, s->query, key_at(call, call->dk, tile.begin, h),
+            call->dk.cols);
+    combine(p, &tile, K, s->dscores, s->key, s->out);
   }
-  for (int64_t row = 0; row < p->n_rows; row++)
-    memcpy(query_at(call, call->dq, p->begin + row, h), scratch->dq + row * K,
-           (size_t)K * sizeof *scratch->dq);
+  copy_rows(query_at(call, call->dq, p->begin, h), call->dq.cols, s->out, K, p->n_rows, K);
 }
 
 static void assert_shapes(weir_device *device, const weir_attention *a, weir_tensor q,
@@ -221,11 +245,12 @@ static void attention_forward(weir_device *device, const weir_attention *a, weir
   int64_t n_tiles = cpu_pieces(q.rows, QUERY_ROWS);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(device->n_threads)
   for (int64_t i = 0; i < n_tiles * a->n_heads; i++) {
+    attention_scratch scratch = scratch_of(device, a->head_size);
     int64_t tile = n_tiles - 1 - i / a->n_heads;
     int64_t end = cpu_min((tile + 1) * QUERY_ROWS, q.rows);
     for (int64_t row = tile * QUERY_ROWS; row < end;) {
       piece p = piece_at(&call, row, end);
-      piece_forward(&call, &p, i % a->n_heads, (forward_scratch *)weir_cpu_scratch(device));
+      piece_forward(&call, &p, i % a->n_heads, &scratch);
       row += p.n_rows;
     }
   }
@@ -237,8 +262,6 @@ static void attention_backward(weir_device *device, const weir_attention *a, wei
   assert_shapes(device, a, q, k, v, o, lse);
   assert_shapes(device, a, dq, dk, dv, dout, lse);
   WEIR_ASSERT(dk.rows, ==, k.rows);
-  WEIR_ASSERT(sizeof(backward_scratch) + sizeof(float) * QUERY_ROWS * (uint64_t)a->head_size, <=,
-              WEIR_WORKSPACE_BYTES_PER_THREAD);
   const attention_call call = {.kernels = cpu_kernels(device),
                                .attention = a,
                                .o = o,
@@ -253,12 +276,13 @@ static void attention_backward(weir_device *device, const weir_attention *a, wei
   int64_t group = a->n_heads / a->n_kv_heads;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(device->n_threads)
   for (int64_t g = 0; g < a->n_kv_heads; g++) {
+    attention_scratch scratch = scratch_of(device, a->head_size);
     for (int64_t tile = cpu_pieces(q.rows, QUERY_ROWS) - 1; tile >= 0; tile--) {
       int64_t end = cpu_min((tile + 1) * QUERY_ROWS, q.rows);
       for (int64_t row = tile * QUERY_ROWS; row < end;) {
         piece p = piece_at(&call, row, end);
         for (int64_t h = g * group; h < (g + 1) * group; h++)
-          piece_backward(&call, &p, h, (backward_scratch *)weir_cpu_scratch(device));
+          piece_backward(&call, &p, h, &scratch);
         row += p.n_rows;
       }
     }
@@ -266,7 +290,6 @@ static void attention_backward(weir_device *device, const weir_attention *a, wei
 }
 
 void weir_cpu_operations_attention(weir_device_operations *operations) {
-  operations->rope = rope;
   operations->attention_forward = attention_forward;
   operations->attention_backward = attention_backward;
 }

@@ -17,6 +17,7 @@ void weir_cpu_operations_memory(weir_device_operations *operations);
 void weir_cpu_operations_embedding(weir_device_operations *operations);
 void weir_cpu_operations_norm(weir_device_operations *operations);
 void weir_cpu_operations_linear(weir_device_operations *operations);
+void weir_cpu_operations_rope(weir_device_operations *operations);
 void weir_cpu_operations_attention(weir_device_operations *operations);
 void weir_cpu_operations_activation(weir_device_operations *operations);
 void weir_cpu_operations_head(weir_device_operations *operations);

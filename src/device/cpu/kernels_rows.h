@@ -95,7 +95,7 @@ static float softmax(float *scores, int64_t n, float *max, float *sum) {
     total += p;
     vec_store(scores + i, n - i, p);
   }
-  float rescale = expf(*max - largest);
+  float rescale = largest > *max ? expf(*max - largest) : 1.0f;
   *sum = (float)((double)*sum * (double)rescale + vec_sum(total));
   *max = largest;
   return rescale;

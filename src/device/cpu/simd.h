@@ -104,38 +104,74 @@ SIMD vec vec_select(vec_int mask, vec yes, vec no) {
 
 /* The larger (smaller) of the two; a NaN in x comes through. */
 SIMD vec vec_max(vec limit, vec x) {
+#if defined(__AVX512F__)
+  return (vec)_mm512_max_ps((__m512)limit, (__m512)x);
+#elif defined(__AVX2__)
+  return (vec)_mm256_max_ps((__m256)limit, (__m256)x);
+#else
   return vec_select(limit > x, limit, x);
+#endif
 }
 SIMD vec vec_min(vec limit, vec x) {
+#if defined(__AVX512F__)
+  return (vec)_mm512_min_ps((__m512)limit, (__m512)x);
+#elif defined(__AVX2__)
+  return (vec)_mm256_min_ps((__m256)limit, (__m256)x);
+#else
   return vec_select(limit < x, limit, x);
+#endif
 }
 
 SIMD vec vec_abs(vec x) {
   return (vec)((vec_int)x & 0x7fffffff);
 }
 
-/* Across the lanes, in rising order of lanes. */
-SIMD double vec_sum(vec x) {
+/* Across the lanes, in one fixed order. */
+SIMD double vec_double_sum(vec_double x) {
+#if defined(__AVX512F__)
+  __m512d halves[2];
+  memcpy(halves, &x, sizeof halves);
+  return _mm512_reduce_add_pd(halves[0] + halves[1]);
+#else
   double sum = 0;
   for (int i = 0; i < WEIR_LANES; i++)
-    sum += (double)x[i];
+    sum += x[i];
   return sum;
+#endif
+}
+SIMD double vec_sum(vec x) {
+  return vec_double_sum(__builtin_convertvector(x, vec_double));
 }
 SIMD float vec_largest(vec x) {
+#if defined(__AVX512F__)
+  return _mm512_reduce_max_ps((__m512)x);
+#else
   float largest = x[0];
   for (int i = 1; i < WEIR_LANES; i++)
     largest = x[i] > largest ? x[i] : largest;
   return largest;
+#endif
+}
+
+/* x * 2^n, where n is a whole number from -150 to 128 and x is near 1. */
+SIMD vec vec_scale(vec x, vec n) {
+#if defined(__AVX512F__)
+  return (vec)_mm512_scalef_ps((__m512)x, (__m512)n);
+#else
+  /* In two factors, each with an exponent of its own even where the result is subnormal. */
+  vec_int exponent = __builtin_convertvector(n, vec_int), half = exponent >> 1;
+  vec low = (vec)((vec_uint)(half + 127) << 23);
+  vec high = (vec)((vec_uint)(exponent - half + 127) << 23);
+  return x * low * high;
+#endif
 }
 
 /* exp(x), within 2 units in the last place; 0 below -104, never infinite: exp(88) above 88.
- * x = n ln 2 + r, |r| <= ln(2)/2; exp(r) by a minimax polynomial; 2^n in two factors, so that
- * both have an exponent of their own where the result is subnormal. */
+ * x = n ln 2 + r, |r| <= ln(2)/2; exp(r) = 1 + p by a minimax polynomial. */
 SIMD vec vec_exp(vec x) {
   const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */
   x = vec_min(vec_set(88.0f), vec_max(vec_set(-104.0f), x));
-  vec shifted = vec_fma(x, vec_set(0x1.715476p+0f), vec_set(magic));
-  vec n = shifted - magic;
+  vec n = vec_fma(x, vec_set(0x1.715476p+0f), vec_set(magic)) - magic;
   vec r = vec_fma(n, vec_set(-0x1.62e400p-1f), x);
   r = vec_fma(n, vec_set(-0x1.7f7d1cp-20f), r);
 
@@ -145,12 +181,7 @@ SIMD vec vec_exp(vec x) {
   p = vec_fma(p, r, vec_set(1.66665763e-1f));
   p = vec_fma(p, r, vec_set(0.5f));
   p = vec_fma(p * r, r, r);
-
-  vec_int exponent = (vec_int)shifted - (vec_int)vec_set(magic);
-  vec_int half = exponent >> 1;
-  vec low = (vec)((vec_uint)(half + 127) << 23);
-  vec high = (vec)((vec_uint)(exponent - half + 127) << 23);
-  return vec_fma(p, low, low) * high;
+  return vec_scale(1.0f + p, n);
 }
 
 #endif
