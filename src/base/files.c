@@ -69,15 +69,26 @@ bool weir_path_is_directory(const char *path) {
   return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
+/* A rename is durable once the directory that holds the name is. */
+static int open_directory_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+  int descriptor = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+  free(directory);
+  return descriptor;
+}
+
 weir_status weir_replacement_open(const char *path, weir_replacement *file) {
   size_t room_bytes = strlen(path) + sizeof ".tmp-" + 20; /* 20 digits hold any process id */
-  *file = (weir_replacement){.path = strdup(path), .temporary_path = malloc(room_bytes)};
+  *file = (weir_replacement){
+      .directory = -1, .path = strdup(path), .temporary_path = malloc(room_bytes)};
   if (!file->path || !file->temporary_path) {
     weir_replacement_abandon(file);
     return weir_fail(WEIR_FAILED, "%s: no memory to write it", path);
   }
   snprintf(file->temporary_path, room_bytes, "%s.tmp-%ld", path, (long)getpid());
-  file->stream = fopen(file->temporary_path, "wbe");
+  file->directory = open_directory_of(path);
+  if (file->directory >= 0) file->stream = fopen(file->temporary_path, "wbe");
   if (file->stream) return WEIR_OK;
   weir_status status = weir_fail(WEIR_FAILED, "%s: cannot be written: %s", path, strerror(errno));
   weir_replacement_abandon(file);
@@ -90,20 +101,6 @@ weir_status weir_replacement_append(weir_replacement *file, const void *bytes,
   return weir_fail(WEIR_FAILED, "%s: cannot be written: %s", file->path, strerror(errno));
 }
 
-/* A rename is durable once the directory that holds the name is. */
-static weir_status sync_directory_of(const char *path) {
-  const char *slash = strrchr(path, '/');
-  char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-  int descriptor = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-  free(directory);
-  /* Some file systems cannot sync a directory; they say EINVAL and have nothing better. */
-  int failed = descriptor < 0 || (fsync(descriptor) != 0 && errno != EINVAL);
-  int reason = errno;
-  if (descriptor >= 0) close(descriptor);
-  if (!failed) return WEIR_OK;
-  return weir_fail(WEIR_FAILED, "%s: its directory cannot be synced: %s", path, strerror(reason));
-}
-
 weir_status weir_replacement_commit(weir_replacement *file) {
   bool written = fflush(file->stream) == 0 && fsync(fileno(file->stream)) == 0;
   int reason = errno;
@@ -113,19 +110,23 @@ weir_status weir_replacement_commit(weir_replacement *file) {
     reason = errno;
   }
   file->stream = NULL;
-  if (written && rename(file->temporary_path, file->path) != 0) {
+  /* Some file systems cannot sync a directory; they say EINVAL and have nothing better. */
+  if (written && (rename(file->temporary_path, file->path) != 0 ||
+                  (fsync(file->directory) != 0 && errno != EINVAL))) {
     written = false;
     reason = errno;
   }
-  weir_status status =
-      written ? sync_directory_of(file->path)
-              : weir_fail(WEIR_FAILED, "%s: cannot be written: %s", file->path, strerror(reason));
+  weir_status status = WEIR_OK;
+  if (!written)
+    status = weir_fail(WEIR_FAILED, "%s: cannot be written: %s", file->path, strerror(reason));
   weir_replacement_abandon(file); /* after a rename there is nothing under the temporary name */
   return status;
 }
 
 void weir_replacement_abandon(weir_replacement *file) {
+  if (!file->temporary_path && !file->path) return; /* zeroed or closed */
   if (file->stream) fclose(file->stream);
+  if (file->directory >= 0) close(file->directory);
   if (file->temporary_path) unlink(file->temporary_path);
   free(file->temporary_path);
   free(file->path);

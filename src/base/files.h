@@ -34,13 +34,14 @@ bool weir_path_is_directory(const char *path);
 /* A file being written under another name. */
 typedef struct weir_replacement {
   FILE *stream;
+  int directory; /* descriptor, for syncing the name */
   char *path, *temporary_path; /* owned */
 } weir_replacement;
 
 weir_status weir_replacement_open(const char *path, weir_replacement *file);
 weir_status weir_replacement_append(weir_replacement *file, const void *bytes, uint64_t size_bytes);
 /* Makes the file durable under its name.  Closes it whatever it returns; on failure nothing is
- * left behind and the old file stands. */
+ * left behind and the old file stands (unless the very last thing failed, syncing the name). */
 weir_status weir_replacement_commit(weir_replacement *file);
 /* Closes and removes what was written.  Harmless on a zeroed or closed one. */
 void weir_replacement_abandon(weir_replacement *file);
