@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decoding with a cache gives what Transformers computes without one, chunks of the prompt change
- * no bits, and the plan knows what it holds. */
+ * Chunks of the prompt change no bits, the plan knows what decoding holds, and texts end where they
+ * should.  What decoding computes is judged in test_golden.c. */
 #include "device/cpu/cpu.h"
 #include "device/ref/ref.h"
 #include "generate/decode.h"
 #include "generate/generate.h"
 #include "plan/plan.h"
-#include "support/model_case.h"
 #include "support/tiny_model.h"
 
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,89 +23,15 @@ static void *take(size_t count, size_t bytes) {
   return memory;
 }
 
-/* ---- against other people's logits ---- */
-
-static const char *const golden_models[] = {"llama", "llama-tied-biases", "qwen3", "gpt2",
-                                            "gpt2-untied-gelu"};
-enum { N_GOLDEN_MODELS = sizeof golden_models / sizeof *golden_models };
-
-static void expect_logits(weir_decoder *decoder, const double *expected, double *logits,
-                          double tolerance, const char *model) {
-  int64_t n = decoder->run->config->vocab_size;
-  weir_decoder_read_logits(decoder, logits);
-  double norm = model_case_norm(expected, n), error = model_case_distance(logits, expected, n);
-  assert_true(norm > 0);
-  if (!isfinite(error) || !(error <= tolerance * norm))
-    fail_msg("%s: logits after token %lld off by %g of %g", model, (long long)decoder->n_tokens,
-             error, norm);
-}
-
-/* The prompt at once, then token by token: the logits after each. */
-static void compare_golden(const char *name, const model_case_device *device, int64_t n_prompt,
-                           int64_t chunk_rows, double tolerance) {
-  char directory[512], path[600];
-  snprintf(directory, sizeof directory, "%s/golden/%s", WEIR_TEST_DIR, name);
-  const model_case_settings settings = {.chunk_rows = chunk_rows};
-  model_case model;
-  model_case_open(&model, directory, device, &settings);
-  snprintf(path, sizeof path, "%s/ids.json", directory);
-  int64_t n_ids, n_classes = model.config.vocab_size;
-  int32_t *ids = model_case_ids(path, &n_ids);
-  snprintf(path, sizeof path, "%s/golden.safetensors", directory);
-  weir_safetensors *file;
-  assert_int_equal(weir_safetensors_open(path, &file), WEIR_OK);
-  const weir_safetensors_entry *entry = weir_safetensors_find(file, "logits");
-  assert_non_null(entry);
-  assert_int_equal(entry->size_bytes, (uint64_t)(n_ids * n_classes) * sizeof(double));
-  const double *expected = weir_safetensors_data(file, entry);
-  double *logits = take((size_t)n_classes, sizeof *logits);
-
-  weir_decoder decoder;
-  weir_decoder_open(&decoder, &model.run, n_ids);
-  weir_decoder_feed(&decoder, ids, n_prompt);
-  for (int64_t t = n_prompt;; t++) {
-    expect_logits(&decoder, expected + (t - 1) * n_classes, logits, tolerance, name);
-    if (t == n_ids) break;
-    weir_decoder_feed(&decoder, &ids[t], 1);
-  }
-  weir_decoder_close(&decoder);
-  assert_int_equal(model.step_arena.used_bytes, 0);
-  free(logits);
-  weir_safetensors_close(file);
-  free(ids);
-  model_case_close(&model);
-}
-
-static void decoding_gives_golden_logits_on_ref(void **state) {
-  (void)state;
-  for (int i = 0; i < N_GOLDEN_MODELS; i++) {
-    compare_golden(golden_models[i], &model_case_ref, 1, 512, 1e-9);
-    compare_golden(golden_models[i], &model_case_ref, 20, 7, 1e-9);
-    compare_golden(golden_models[i], &model_case_ref, 43, 512, 1e-9);
-  }
-}
-
-static void decoding_gives_golden_logits_on_cpu(void **state) {
-  (void)state;
-  for (int i = 0; i < N_GOLDEN_MODELS; i++) {
-    compare_golden(golden_models[i], &model_case_cpu, 1, 512, 1e-5);
-    compare_golden(golden_models[i], &model_case_cpu, 20, 512, 1e-5);
-  }
-}
-
 /* ---- plans ---- */
 
 enum { RUN_BYTES = 16 << 20, STEP_BYTES = 32 << 20, N_PROMPT = 600 };
-
-static weir_status create_cpu(weir_device **device) {
-  return weir_cpu_create(2, NULL, device);
-}
 
 /* Logits after the prompt, and after one token more. */
 static double *prompt_logits(int architecture, bool on_cpu, int64_t chunk_rows) {
   weir_model_config config = tiny_config(architecture);
   weir_device *device;
-  assert_int_equal(on_cpu ? create_cpu(&device) : weir_ref_create(&device), WEIR_OK);
+  assert_int_equal(on_cpu ? weir_cpu_create(2, NULL, &device) : weir_ref_create(&device), WEIR_OK);
   tiny_settings settings = {chunk_rows, 512, 8192, WEIR_STASH_ATTN};
   tiny_model model;
   tiny_open(&model, &config, device, &settings, WEIR_RUN_FORWARD, RUN_BYTES, STEP_BYTES);
@@ -135,7 +59,7 @@ static void chunks_of_the_prompt_change_no_bits(void **state) {
     for (int on_cpu = architecture != 1; on_cpu < 2; on_cpu++) {
       size_t n = 2 * (size_t)tiny_config(architecture).vocab_size;
       double *whole = prompt_logits(architecture, on_cpu, 1 << 20);
-      assert_true(model_case_norm(whole, (int64_t)n) > 0);
+      assert_true(isfinite(whole[0]) && whole[0] != whole[n / 2]);
       for (int64_t chunk_rows = 256; chunk_rows <= 512; chunk_rows += 256) {
         double *chunked = prompt_logits(architecture, on_cpu, chunk_rows);
         assert_memory_equal(whole, chunked, n * sizeof *whole);
@@ -297,8 +221,6 @@ static void what_does_not_fit_the_model_is_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(decoding_gives_golden_logits_on_ref),
-      cmocka_unit_test(decoding_gives_golden_logits_on_cpu),
       cmocka_unit_test(chunks_of_the_prompt_change_no_bits),
       cmocka_unit_test(planned_equals_used),
       cmocka_unit_test(an_eos_ends_the_text),
