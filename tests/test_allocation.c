@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * I3: inside a step our code allocates nothing outside the arenas.
+ * I3: inside a step our code allocates nothing outside the arenas, nor while it decodes.
  *
  * The C library's allocator is interposed; a call counts as ours when its return address lies in
  * this program's own text (libweir is linked statically, libraries are shared objects).  Their own
  * calls are excepted and counted. */
+#include "device/cpu/cpu.h"
 #include "device/ref/ref.h"
+#include "generate/decode.h"
+#include "generate/sample.h"
 #include "support/tiny_model.h"
 
 #include <errno.h>
@@ -85,8 +88,25 @@ static void the_count_sees_an_allocation(void **state) {
   assert_int_equal(n_ours, 1);
 }
 
-static weir_status create_ref(weir_device **device) {
-  return weir_ref_create(device);
+static weir_status create_cpu(weir_device **device) {
+  return weir_cpu_create(2, NULL, device);
+}
+
+/* A prompt, then three tokens drawn. */
+static void decode(weir_run *run, const int32_t *ids, double *logits, weir_candidate *candidates) {
+  const weir_sampling sampling = {.temperature = 1.0, .top_k = 20, .top_p = 0.9, .seed = 42};
+  weir_decoder decoder;
+  weir_decoder_open(&decoder, run, 300 + 3);
+  weir_decoder_feed(&decoder, ids, 300);
+  for (int i = 0; i < 3; i++) {
+    int32_t id;
+    weir_decoder_read_logits(&decoder, logits);
+    assert_int_equal(
+        weir_sample(&sampling, logits, run->config->vocab_size, decoder.n_tokens, candidates, &id),
+        WEIR_OK);
+    weir_decoder_feed(&decoder, &id, 1);
+  }
+  weir_decoder_close(&decoder);
 }
 
 static const struct {
@@ -94,7 +114,8 @@ static const struct {
   weir_status (*create)(weir_device **device);
   void (*destroy)(weir_device *device);
 } devices[] = {
-    {"ref", create_ref, weir_ref_destroy},
+    {"ref", weir_ref_create, weir_ref_destroy},
+    {"cpu", create_cpu, weir_cpu_destroy},
 };
 
 static void steps_allocate_nothing(void **state) {
@@ -116,11 +137,15 @@ static void steps_allocate_nothing(void **state) {
       weir_micro_batch rows[2] = {row.micro_batch, row.micro_batch};
       weir_adamw adamw = {1e-3, 0.9, 0.999, 1e-8, 0.01, 1};
       weir_step_result result;
+      double logits[64];
+      weir_candidate candidates[64];
+      assert_true(config.vocab_size <= 64);
       n_ours = n_others = 0;
       watching = 1;
       for (; adamw.step <= 2; adamw.step++)
         weir_step_train(&model.run, rows, 2, &adamw, 1.0, &result);
       weir_step_evaluate(&model.run, rows, &result, NULL);
+      decode(&model.run, row.ids, logits, candidates);
       watching = 0;
       print_message("%s, %s: %d allocations of ours, %d of libraries\n", devices[i].name,
                     tiny_name(architecture), n_ours, n_others);
