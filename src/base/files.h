@@ -34,7 +34,7 @@ bool weir_path_is_directory(const char *path);
 /* A file being written under another name. */
 typedef struct weir_replacement {
   FILE *stream;
-  int directory; /* descriptor, for syncing the name */
+  int directory;               /* descriptor, for syncing the name */
   char *path, *temporary_path; /* owned */
 } weir_replacement;
 
