@@ -60,6 +60,28 @@ static uint64_t round_up(uint64_t bytes) {
   return (bytes + WEIR_ARENA_ALIGNMENT - 1) / WEIR_ARENA_ALIGNMENT * WEIR_ARENA_ALIGNMENT;
 }
 
+/* A guard ends with the bytes its allocation took, which leads to the guard below it. */
+static void write_guard(const weir_arena *arena, uint64_t taken_bytes) {
+  if (!GUARD_BYTES || !arena->base) return;
+  uint8_t *end = arena->base + arena->used_bytes;
+  memset(end - GUARD_BYTES, GUARD_BYTE, GUARD_BYTES);
+  memcpy(end - sizeof taken_bytes, &taken_bytes, sizeof taken_bytes);
+}
+
+/* Every guard above the mark must stand; what lay between them is poisoned. */
+static void check_guards(const weir_arena *arena, uint64_t mark_bytes) {
+  if (!GUARD_BYTES || !arena->base) return;
+  for (uint64_t at = arena->used_bytes, taken_bytes; at > mark_bytes; at -= taken_bytes) {
+    const uint8_t *guard = arena->base + at - GUARD_BYTES;
+    for (size_t i = 0; i < GUARD_BYTES - sizeof taken_bytes; i++)
+      WEIR_ASSERT(guard[i], ==, GUARD_BYTE);
+    memcpy(&taken_bytes, guard + GUARD_BYTES - sizeof taken_bytes, sizeof taken_bytes);
+    WEIR_ASSERT(taken_bytes, >=, GUARD_BYTES);
+    WEIR_ASSERT(taken_bytes, <=, at - mark_bytes);
+  }
+  memset(arena->base + mark_bytes, POISON_BYTE, arena->used_bytes - mark_bytes);
+}
+
 uint64_t weir_arena_allocate(weir_arena *arena, weir_memory_kind kind, uint64_t bytes) {
   WEIR_ASSERT(bytes >> 62, ==, 0); /* so that nothing below wraps around */
   uint64_t offset = arena->used_bytes, taken_bytes = round_up(bytes) + GUARD_BYTES;
@@ -67,8 +89,7 @@ uint64_t weir_arena_allocate(weir_arena *arena, weir_memory_kind kind, uint64_t 
   arena->used_bytes += taken_bytes;
   arena->used_by_kind[kind] += taken_bytes;
   if (arena->used_bytes > arena->high_water_bytes) arena->high_water_bytes = arena->used_bytes;
-  if (GUARD_BYTES && arena->base)
-    memset(arena->base + arena->used_bytes - GUARD_BYTES, GUARD_BYTE, GUARD_BYTES);
+  write_guard(arena, taken_bytes);
   return offset;
 }
 
@@ -80,10 +101,7 @@ weir_arena_mark weir_arena_mark_take(const weir_arena *arena) {
 
 void weir_arena_release(weir_arena *arena, const weir_arena_mark *mark) {
   WEIR_ASSERT(mark->used_bytes, <=, arena->used_bytes);
-  if (GUARD_BYTES && arena->base && arena->used_bytes > mark->used_bytes) {
-    WEIR_ASSERT(arena->base[arena->used_bytes - 1], ==, GUARD_BYTE);
-    memset(arena->base + mark->used_bytes, POISON_BYTE, arena->used_bytes - mark->used_bytes);
-  }
+  check_guards(arena, mark->used_bytes);
   arena->used_bytes = mark->used_bytes;
   memcpy(arena->used_by_kind, mark->used_by_kind, sizeof mark->used_by_kind);
 }
