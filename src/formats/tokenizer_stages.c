@@ -104,6 +104,12 @@ static weir_status read_byte_level(const weir_json_node *stage, bool *add_prefix
   return weir_json_boolean_or(stage, "use_regex", true, use_regex);
 }
 
+static weir_status add_split(const weir_json_node *stage, weir_pretokenizer *pretokenizer,
+                             const char *pattern, bool keep_matches, bool keep_gaps) {
+  weir_status status = weir_pretokenizer_add(pretokenizer, pattern, keep_matches, keep_gaps);
+  return status == WEIR_OK ? status : weir_fail_at(status, "%s: %s", stage->file, stage->where);
+}
+
 static weir_status read_byte_level_pretokenizer(const weir_json_node *stage,
                                                 weir_tokenizer *tokenizer) {
   bool add_prefix_space, use_regex;
@@ -111,7 +117,7 @@ static weir_status read_byte_level_pretokenizer(const weir_json_node *stage,
   if (add_prefix_space)
     return weir_json_fail(stage, "add_prefix_space is not supported: decoding could not undo it");
   tokenizer->bpe.byte_level = true;
-  return use_regex ? weir_pretokenizer_add(&tokenizer->pretokenizer, weir_gpt2_pattern, true, true)
+  return use_regex ? add_split(stage, &tokenizer->pretokenizer, weir_gpt2_pattern, true, true)
                    : WEIR_OK;
 }
 
@@ -149,8 +155,7 @@ static weir_status read_split(const weir_json_node *stage, weir_pretokenizer *pr
   weir_bytes regex = {0};
   weir_status status = read_pattern(stage, &regex);
   if (status == WEIR_OK)
-    status =
-        weir_pretokenizer_add(pretokenizer, regex.data, isolated || invert, isolated || !invert);
+    status = add_split(stage, pretokenizer, regex.data, isolated || invert, isolated || !invert);
   weir_bytes_deinit(&regex);
   return status;
 }
@@ -159,23 +164,17 @@ static weir_status read_digits(const weir_json_node *stage, weir_pretokenizer *p
   bool individual;
   WEIR_TRY(weir_json_only(stage, "type, individual_digits"));
   WEIR_TRY(weir_json_boolean(stage, "individual_digits", &individual));
-  return weir_pretokenizer_add(pretokenizer, individual ? "\\p{N}" : "\\p{N}+", true, true);
+  return add_split(stage, pretokenizer, individual ? "\\p{N}" : "\\p{N}+", true, true);
 }
 
 static weir_status read_pretokenizer(const weir_json_node *stage, const char *type, void *context) {
   weir_tokenizer *tokenizer = context;
   if (tokenizer->bpe.byte_level)
     return weir_json_fail(stage, "\"%s\" after ByteLevel is not supported", type);
-  weir_status status;
-  if (strcmp(type, "ByteLevel") == 0)
-    status = read_byte_level_pretokenizer(stage, tokenizer);
-  else if (strcmp(type, "Split") == 0)
-    status = read_split(stage, &tokenizer->pretokenizer);
-  else if (strcmp(type, "Digits") == 0)
-    status = read_digits(stage, &tokenizer->pretokenizer);
-  else
-    return unknown_type(stage, type, "ByteLevel, Split, Digits");
-  return status;
+  if (strcmp(type, "ByteLevel") == 0) return read_byte_level_pretokenizer(stage, tokenizer);
+  if (strcmp(type, "Split") == 0) return read_split(stage, &tokenizer->pretokenizer);
+  if (strcmp(type, "Digits") == 0) return read_digits(stage, &tokenizer->pretokenizer);
+  return unknown_type(stage, type, "ByteLevel, Split, Digits");
 }
 
 weir_status weir_tokenizer_read_pretokenizer(const weir_json_node *root,
