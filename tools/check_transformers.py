@@ -48,7 +48,8 @@ def weir(program, *arguments):
 def compare_tokens(program, directory, ids_file, logprobs, loss):
     report = json.loads(weir(program, "eval", "--model", directory, "--ids", ids_file,
                              "--per-token", "--json"))
-    found = -torch.tensor(report["per_token_loss"], dtype=torch.float64)
+    # One entry per token; the first of a sequence is not predicted.
+    found = -torch.tensor(report["token_losses"][1:], dtype=torch.float64)
     assert found.shape == logprobs.shape, (found.shape, logprobs.shape)
     return {"log-probabilities (cpu)": (relative(found, logprobs), 1e-5),
             "loss (cpu)": (abs(report["loss"] - loss) / loss, 1e-5)}

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-enum { ARENA_BYTES = 24 << 20 };
+enum { RUN_ARENA_BYTES = 16 << 20, STEP_ARENA_BYTES = 8 << 20 };
 
 static weir_status create_cpu(weir_device **device) {
   return weir_cpu_create(2, NULL, device);
@@ -58,8 +58,8 @@ void model_case_open(model_case *model, const char *directory, const model_case_
   require(weir_model_config_read(directory, &model->config));
   require(weir_parameter_table_create(&model->config, &model->table));
   require(weir_safetensors_open(path, &model->file));
-  require(weir_arena_init(&model->run_arena, "run", ARENA_BYTES));
-  require(weir_arena_init(&model->step_arena, "step", ARENA_BYTES));
+  require(weir_arena_init(&model->run_arena, "run", RUN_ARENA_BYTES));
+  require(weir_arena_init(&model->step_arena, "step", STEP_ARENA_BYTES));
   require(kind->create(&model->device));
 
   int64_t n_layers = model->config.num_hidden_layers;
