@@ -8,6 +8,7 @@
 #include "cli/find_command.h"
 #include "cli/help.h"
 #include "cli/output.h"
+#include "cli/short_waits.h"
 #include "formats/yaml_options.h"
 
 #include <string.h>
