@@ -2,10 +2,10 @@
  *
  * Learning a byte-level BPE: against a reference's merges, against the definition counted anew for
  * every merge, and what is written must open and encode. */
-#include "base/files.h"
 #include "base/read_file.h"
 #include "formats/bpe_train.h"
 #include "formats/tokenizer.h"
+#include "support/fixture.h"
 
 #include <jansson.h>
 #include <stdarg.h>
@@ -62,18 +62,13 @@ static const json_t *model_member(const json_t *file, const char *key) {
 
 static void merges_and_vocabulary_of_the_reference(void **state) {
   (void)state;
-  const char *folder = getenv("WEIR_FIXTURES");
-  if (!folder || !*folder) {
-    print_message("skipped: WEIR_FIXTURES is unset, no tokenizers/bpe-train\n");
-    skip();
-  }
-  char path[512];
+  char path[FIXTURE_PATH_BYTES];
   weir_file_bytes corpus, merges;
-  snprintf(path, sizeof path, "%s/tokenizers/bpe-train/corpus.en", folder);
+  fixture_path(path, "tokenizers/bpe-train/corpus.en");
   must(weir_file_read(path, INT32_MAX, &corpus));
-  snprintf(path, sizeof path, "%s/tokenizers/bpe-train/reference-merges.txt", folder);
+  fixture_path(path, "tokenizers/bpe-train/reference-merges.txt");
   must(weir_file_read(path, INT32_MAX, &merges));
-  snprintf(path, sizeof path, "%s/tokenizers/bpe-train/reference-vocab.json", folder);
+  fixture_path(path, "tokenizers/bpe-train/reference-vocab.json");
   json_t *vocab = json_load_file(path, 0, NULL);
   json_t *file = learn(corpus.bytes, corpus.size_bytes, 500);
   assert_non_null(vocab);

@@ -2,9 +2,9 @@
  *
  * Tokenizers that other programs made, against ids that other programs computed.  Needs the
  * fixtures; what needs none is in test_tokenizer_small.c. */
-#include "base/files.h"
 #include "base/read_file.h"
 #include "formats/tokenizer.h"
+#include "support/fixture.h"
 
 #include <jansson.h>
 #include <stdarg.h>
@@ -17,18 +17,10 @@
 
 #include <cmocka.h>
 
-/* The path of a fixture in a static buffer; skips the running test where there are none. */
 static const char *fixture(const char *name) {
-  static char path[4][512];
-  static int next;
-  const char *folder = getenv("WEIR_FIXTURES");
-  if (!folder || !*folder) {
-    print_message("skipped: WEIR_FIXTURES is unset, no %s\n", name);
-    skip();
-  }
-  char *buffer = path[next++ % 4];
-  snprintf(buffer, sizeof path[0], "%s/%s", folder, name);
-  return buffer;
+  static char path[FIXTURE_PATH_BYTES];
+  fixture_path(path, name);
+  return path;
 }
 
 static void must(weir_status status) {

@@ -58,6 +58,9 @@ int main(int argc, char **argv) {
   weir_interrupt_ignore_closed_pipes();
   weir_status status = dispatch(argc > 0 ? argc - 1 : 0, argv + 1);
   if (status == WEIR_OK) status = weir_print_finish();
-  if (status != WEIR_OK && *weir_status_message()) weir_log_error("%s", weir_status_message());
+  const char *message = weir_status_message();
+  char escaped[4096]; /* messages quote files */
+  if (status != WEIR_OK && *message)
+    weir_log_error("%s", weir_log_escape(escaped, sizeof escaped, message, strlen(message)));
   return status;
 }

@@ -75,7 +75,7 @@ const weir_option weir_option_table[] = {
    .help = "ends a document inside a text file; unset: each text file is one document"},
   {.type = WEIR_OPTION_BOOLEAN, .default_text = "true", .name = "append_eos", .group = "Data",
    .commands = TRAIN | EVAL, .help = "end every document with the tokenizer's end token"},
-  {INTEGER("vocab_size"), .range = "[256, 16777216]", .unit = "tokens", .group = "Data",
+  {INTEGER("vocab_size"), .range = "[257, 16777216]", .unit = "tokens", .group = "Data",
    .commands = TOKENIZER_TRAIN, .required_by = TOKENIZER_TRAIN,
    .help = "size of the vocabulary to learn, special tokens included"},
 
