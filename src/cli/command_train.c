@@ -82,6 +82,15 @@ static weir_status make_folder(train_command *command) {
 
 /* ---- data ---- */
 
+/* What a large tokenizer leaves behind counts as library. */
+static void count_what_stays(train_command *command) {
+  malloc_trim(0);
+  const uint64_t held_bytes = weir_process_resident_bytes() + WEIR_FILE_STRIPES_BYTES;
+  const uint64_t data_bytes = weir_training_data_bytes(&command->data);
+  uint64_t *library_bytes = &command->request.library_bytes;
+  if (held_bytes > *library_bytes + data_bytes) *library_bytes = held_bytes - data_bytes;
+}
+
 static weir_status read_data(train_command *command) {
   const weir_options *options = command->options;
   weir_tokenizer *tokenizer;
@@ -90,11 +99,12 @@ static weir_status read_data(train_command *command) {
       .validation_split = weir_options_real(options, "validation_split"),
   };
   request.train_files = weir_options_strings(options, "train_file", &request.n_train_files);
+  weir_log_progress("reading the training data");
   WEIR_TRY(weir_training_options_corpus(options, &command->session, &tokenizer, &request.corpus));
   weir_status status = weir_training_data_read(&command->data, &request, &command->settings);
   weir_tokenizer_close(tokenizer);
-  malloc_trim(0); /* the tokenizer was large, and what follows is planned to the byte */
   WEIR_TRY(status);
+  count_what_stays(command);
   WEIR_TRY(
       weir_training_options_check_length(&command->session, command->data.train.rows.longest_span));
   return weir_training_settings_settle(&command->settings,
@@ -194,6 +204,7 @@ static weir_status make_plan(train_command *command) {
 }
 
 static weir_status show_plan(train_command *command) {
+  weir_training_data_log(&command->data, command->settings.max_length);
   char *text = weir_plan_text(&command->request, &command->plan);
   if (!text) return weir_fail(WEIR_FAILED, "no memory for the plan's text");
   if (weir_options_boolean(command->options, "dry_run"))

@@ -114,7 +114,7 @@ weir_plan_request weir_session_request(const weir_session *session, weir_run_pur
 
 weir_status weir_session_measure_library(weir_session *session, uint64_t *library_bytes) {
   if (!is_ref(session->device->name)) WEIR_TRY(weir_cpu_warm_up(session->device));
-  *library_bytes = weir_process_resident_bytes();
+  *library_bytes = weir_process_resident_bytes() + WEIR_FILE_STRIPES_BYTES;
   return WEIR_OK;
 }
 

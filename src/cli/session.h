@@ -34,8 +34,13 @@ weir_status weir_session_open(const weir_options *options, weir_session *session
 /* A request with everything but the work: the caller adds rows and phases. */
 weir_plan_request weir_session_request(const weir_session *session, weir_run_purpose purpose);
 
+/* Saving holds a stripe of converted weights, a stripe of the mapped file, and what stdio and JSON
+ * need; with the metrics of a long run it stays below this. */
+enum { WEIR_FILE_STRIPES_BYTES = 12 << 20 };
+
 /* What the process holds without arenas: the program, its libraries made to take what they will
- * hold in training, thread stacks.  Call it before anything large is read. */
+ * hold in training, thread stacks, WEIR_FILE_STRIPES_BYTES.  Call it before anything large is read.
+ */
 weir_status weir_session_measure_library(weir_session *session, uint64_t *library_bytes);
 
 /* The arenas and the run, weights undefined: for who has them from elsewhere (a checkpoint). */

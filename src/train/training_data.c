@@ -61,12 +61,9 @@ static weir_status read_and_pack(weir_training_data *data, const weir_data_reque
   WEIR_TRY(weir_data_part_pack(&data->train, settings->max_length, &train));
   if (data->train.batches.n_supervised_epoch == 0)
     return weir_fail(WEIR_BAD_INPUT, "nothing to learn: every document is one token long");
-  weir_data_part_log(&data->train, "training data", settings->max_length);
   if (!data->has_validation) return WEIR_OK;
   const weir_batch_settings evaluation = {1, 1, 0, true};
-  WEIR_TRY(weir_data_part_pack(&data->validation, settings->max_length, &evaluation));
-  weir_data_part_log(&data->validation, "validation data", settings->max_length);
-  return WEIR_OK;
+  return weir_data_part_pack(&data->validation, settings->max_length, &evaluation);
 }
 
 weir_status weir_training_data_read(weir_training_data *data, const weir_data_request *request,
@@ -75,6 +72,16 @@ weir_status weir_training_data_read(weir_training_data *data, const weir_data_re
   weir_status status = read_and_pack(data, request, settings);
   if (status != WEIR_OK) weir_training_data_deinit(data);
   return status;
+}
+
+uint64_t weir_training_data_bytes(const weir_training_data *data) {
+  return weir_corpus_bytes(&data->train.corpus) + weir_rows_bytes(&data->train.rows) +
+         weir_corpus_bytes(&data->validation.corpus) + weir_rows_bytes(&data->validation.rows);
+}
+
+void weir_training_data_log(const weir_training_data *data, int64_t max_length) {
+  weir_data_part_log(&data->train, "training data", max_length);
+  if (data->has_validation) weir_data_part_log(&data->validation, "validation data", max_length);
 }
 
 void weir_training_data_deinit(weir_training_data *data) {

@@ -41,6 +41,10 @@ typedef struct weir_training_data {
 /* Reads, splits and packs; fails where there is nothing to learn. */
 weir_status weir_training_data_read(weir_training_data *data, const weir_data_request *request,
                                     const weir_training_settings *settings);
+/* Host memory so far: tokens and rows, without the tables of steps. */
+uint64_t weir_training_data_bytes(const weir_training_data *data);
+void weir_training_data_log(const weir_training_data *data, int64_t max_length);
+/* Harmless on zeroed data. */
 void weir_training_data_deinit(weir_training_data *data);
 
 #endif
