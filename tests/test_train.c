@@ -328,8 +328,10 @@ static void test_planned_is_used(void **state) {
     assert_true(json_integer_value(json_object_get(planned, "run")) > 0);
     assert_true(json_integer_value(json_object_get(planned, "step")) > 0);
     if (!json_equal(planned, used)) fail_msg("%s: planned and used differ", variants[i]);
+#ifndef __SANITIZE_ADDRESS__ /* its shadow is not planned */
     assert_true(json_integer_value(json_object_get(json, "process_peak_bytes")) <=
                 json_integer_value(json_object_get(json, "planned_peak_bytes")));
+#endif
     json_decref(json);
   }
 }
