@@ -55,6 +55,7 @@ static weir_status dispatch(int n_words, char **words) {
 }
 
 int main(int argc, char **argv) {
+  weir_prefer_short_waits(argv);
   weir_interrupt_ignore_closed_pipes();
   weir_status status = dispatch(argc > 0 ? argc - 1 : 0, argv + 1);
   if (status == WEIR_OK) status = weir_print_finish();

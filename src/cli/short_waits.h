@@ -6,22 +6,13 @@
  * machine that is as good a way to wait as any; beside other busy processes the spinning thread
  * holds the core of the one it waits for, and steps of a small model became seven times slower
  * (200 against 1400 tokens/s on two cores under a load of ten).  A thousand rounds, some tens of
- * microseconds, bridge the gaps between operations.
- *
- * The library reads its settings in its constructor, before main(), hence the section, which runs
- * before the constructors of libraries.  OMP_WAIT_POLICY and GOMP_SPINCOUNT, where set, win. */
+ * microseconds, bridge the gaps between operations. */
 #ifndef WEIR_CLI_SHORT_WAITS_H
 #define WEIR_CLI_SHORT_WAITS_H
 
-#include "base/environment.h"
-
-#include <stdlib.h>
-
-static void weir_prefer_short_waits(void) {
-  if (!weir_environment("OMP_WAIT_POLICY")) setenv("GOMP_SPINCOUNT", "1000", 0);
-}
-
-__attribute__((section(".preinit_array"),
-               used)) static void (*const weir_before_libraries)(void) = weir_prefer_short_waits;
+/* Sets GOMP_SPINCOUNT and starts the program again, because the library reads its environment
+ * before main().  Returns where OMP_WAIT_POLICY or GOMP_SPINCOUNT is set already, or where the
+ * system does not let a program start itself. */
+void weir_prefer_short_waits(char **argv);
 
 #endif
