@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/machine.h"
+#include "base/number_text.h"
 #include "base/process.h"
 #include "device/cpu/cpu.h"
 #include "device/ref/ref.h"
@@ -118,8 +119,26 @@ weir_status weir_session_measure_library(weir_session *session, uint64_t *librar
   return WEIR_OK;
 }
 
+/* Reserving touches every page, and too many of them would have the system end the process.  What
+ * a control group has charged already is no measure: most of it may be cached files. */
+static weir_status check_machine(const weir_plan *plan) {
+  weir_machine machine;
+  weir_machine_read(&machine, "");
+  uint64_t free_bytes = machine.available_bytes ? machine.available_bytes : WEIR_NO_LIMIT;
+  if (machine.limit_bytes < free_bytes) free_bytes = machine.limit_bytes;
+  uint64_t needed_bytes = plan->run_arena_bytes + plan->step_arena_bytes;
+  if (needed_bytes <= free_bytes) return WEIR_OK;
+  char needed[WEIR_BYTES_TEXT], is_free[WEIR_BYTES_TEXT];
+  return weir_fail(WEIR_DOES_NOT_FIT,
+                   "the plan reserves %s, and this machine has %s to give: ask for fewer tokens or "
+                   "smaller chunks",
+                   weir_bytes_to_text(needed_bytes, needed),
+                   weir_bytes_to_text(free_bytes, is_free));
+}
+
 weir_status weir_session_reserve(weir_session *session, weir_run_purpose purpose,
                                  const weir_plan *plan) {
+  WEIR_TRY(check_machine(plan));
   WEIR_TRY(weir_arena_init(&session->run_arena, "run", plan->run_arena_bytes));
   WEIR_TRY(weir_arena_init(&session->step_arena, "step", plan->step_arena_bytes));
   return weir_run_create(&session->run, session->device, &session->run_arena, &session->step_arena,

@@ -43,7 +43,8 @@ enum { WEIR_FILE_STRIPES_BYTES = 12 << 20 };
  */
 weir_status weir_session_measure_library(weir_session *session, uint64_t *library_bytes);
 
-/* The arenas and the run, weights undefined: for who has them from elsewhere (a checkpoint). */
+/* The arenas and the run, weights undefined; WEIR_DOES_NOT_FIT where the machine has less memory
+ * to give than the plan reserves.  For who has them from elsewhere (a checkpoint). */
 weir_status weir_session_reserve(weir_session *session, weir_run_purpose purpose,
                                  const weir_plan *plan);
 /* Reserves, then loads the model's weights. */
