@@ -258,6 +258,8 @@ static void check_signal(int signal_number, int code, const char *output) {
   kill(child, signal_number);
   expect(finish(child), code);
   expect_said("--resume-from-checkpoint latest");
+  snprintf(words, sizeof words, "grep -q 'stopped by a signal' %s/log.txt", output);
+  assert_int_equal(system(words), 0);
   snprintf(words, sizeof words, "test -f %s/checkpoint-*/weir_state.json", output);
   assert_int_equal(system(words), 0);
 }
@@ -366,6 +368,9 @@ static void test_lock(void **state) {
 static void test_resuming_another_run(void **state) {
   (void)state;
   expect(weir(RESUMED "--output other"), 0);
+  expect(weir(RESUMED "--output other --resume-from-checkpoint latest"), 0); /* nothing to do */
+  expect(weir(RESUMED "--output elsewhere --resume-from-checkpoint other/checkpoint-56"), 0);
+  assert_same_run("other", "elsewhere", 60);
   expect(weir(RESUMED "--output other --resume-from-checkpoint latest --max-grad-norm 2"), 2);
   expect_said("max_grad_norm was 1.0 and is now 2.0");
   expect(weir(RESUMED "--output other --resume-from-checkpoint other/checkpoint-5"), 2);
@@ -391,6 +396,8 @@ static void test_bad_data(void **state) {
       {"--train-file broken.jsonl", "broken.jsonl:2"},
       {"--train-file latin.txt", "latin.txt: byte 3"},
       {"--train-file one.txt --validation-split 0.5", "validation_split"},
+      {"--train-file one.txt --max-steps 0", "max_steps"},
+      {"--train-file one.txt --overwrite-output-dir --resume-from-checkpoint latest", "exclude"},
       {"--train-file one.txt --warmup-steps=9 --max-steps 5", "warmup_steps"},
       {"--train-file one.txt --lr-scheduler-type constant --warmup-steps 3", "no warm-up"},
       {"--train-file one.txt --lr-scheduler-type cosine --min-lr-rate 0.1", "min_lr_rate"},
@@ -400,6 +407,11 @@ static void test_bad_data(void **state) {
     expect_said(cases[i].part);
     assert_false(weir_path_is_directory("bad"));
   }
+  write_text("file", "");
+  expect(weir("train --model model --threads 1 --output file --train-file one.txt"), 2);
+  expect_said("file: is a file");
+  expect(weir("train --model model --threads 1 --output /proc/nowhere --train-file one.txt"), 1);
+  expect_said("/proc/nowhere");
   expect(weir("eval --model model --threads 1"), 2);
   expect_said("--file FILE or --ids");
   write_text("beyond.json", "[1, 300]");

@@ -22,12 +22,14 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Everything of one `weir train`, in the order in which it comes to be. */
 typedef struct train_command {
   const weir_options *options;
   const char *output;
   weir_session session;
+  weir_run_folder_use folder_use;
   weir_run_folder folder;
   weir_training_settings settings;
   weir_training_data data;
@@ -45,10 +47,16 @@ typedef struct train_command {
 
 /* ---- the folder ---- */
 
-static weir_run_folder_use folder_use(const weir_options *options) {
-  if (weir_options_is_given(options, "resume_from_checkpoint")) return WEIR_RUN_FOLDER_RESUME;
-  if (weir_options_boolean(options, "overwrite_output_dir")) return WEIR_RUN_FOLDER_OVERWRITE;
-  return WEIR_RUN_FOLDER_NEW;
+static weir_status choose_folder_use(train_command *command) {
+  const bool resumes = weir_options_is_given(command->options, "resume_from_checkpoint");
+  const bool overwrites = weir_options_boolean(command->options, "overwrite_output_dir");
+  if (resumes && overwrites)
+    return weir_fail(WEIR_BAD_INPUT,
+                     "resume_from_checkpoint and overwrite_output_dir exclude each other");
+  command->folder_use = resumes      ? WEIR_RUN_FOLDER_RESUME
+                        : overwrites ? WEIR_RUN_FOLDER_OVERWRITE
+                                     : WEIR_RUN_FOLDER_NEW;
+  return WEIR_OK;
 }
 
 /* Checkpoints come and go while the model's directory is read from until the end. */
@@ -67,17 +75,16 @@ static weir_status check_model_stays(const train_command *command) {
                    command->session.model_path);
 }
 
-/* One that is there is held from now on; one that is not is made when the plan is accepted. */
+/* A folder that is there is held early; one that is not is made when the plan is accepted. */
 static weir_status hold_folder(train_command *command) {
-  const bool is_dry = weir_options_boolean(command->options, "dry_run");
-  if (is_dry || !weir_path_is_directory(command->output)) return WEIR_OK;
-  return weir_run_folder_open(&command->folder, command->output, folder_use(command->options));
+  if (weir_options_boolean(command->options, "dry_run") || access(command->output, F_OK) != 0)
+    return WEIR_OK;
+  return weir_run_folder_open(&command->folder, command->output, command->folder_use);
 }
 
 static weir_status make_folder(train_command *command) {
-  const weir_run_folder_use use = folder_use(command->options);
-  if (!command->folder.path) WEIR_TRY(weir_run_folder_open(&command->folder, command->output, use));
-  return use == WEIR_RUN_FOLDER_OVERWRITE ? weir_run_folder_clear(command->output) : WEIR_OK;
+  if (command->folder.path) return WEIR_OK;
+  return weir_run_folder_open(&command->folder, command->output, command->folder_use);
 }
 
 /* ---- data ---- */
@@ -280,6 +287,7 @@ static weir_status train(train_command *command) {
 
 static weir_status prepare(train_command *command) {
   WEIR_TRY(weir_session_open(command->options, &command->session));
+  WEIR_TRY(choose_folder_use(command));
   WEIR_TRY(check_model_stays(command));
   WEIR_TRY(hold_folder(command));
   WEIR_TRY(find_checkpoint(command));
@@ -294,8 +302,10 @@ static weir_status run(train_command *command) {
   weir_training_options_settings(command->options, &command->settings);
   WEIR_TRY(prepare(command));
   if (weir_options_boolean(command->options, "dry_run")) return show_plan(command);
-  WEIR_TRY(load(command));
   WEIR_TRY(make_folder(command));
+  WEIR_TRY(load(command));
+  if (command->folder_use == WEIR_RUN_FOLDER_OVERWRITE)
+    WEIR_TRY(weir_run_folder_clear(command->output));
   WEIR_TRY(open_journal(command));
   WEIR_TRY(show_plan(command));
   WEIR_TRY(write_reports(command));
@@ -306,6 +316,7 @@ weir_status weir_command_train(const weir_options *options) {
   train_command command = {.options = options,
                            .output = weir_options_string(options, "output_dir")};
   weir_status status = run(&command);
+  if (status != WEIR_OK) weir_journal_note(&command.journal, weir_status_message());
   weir_journal_close(&command.journal);
   weir_training_data_deinit(&command.data);
   weir_session_close(&command.session);

@@ -62,3 +62,10 @@ weir_status weir_journal_add(weir_journal *journal, json_t *metrics) {
   json_decref(metrics);
   return status;
 }
+
+void weir_journal_note(weir_journal *journal, const char *message) {
+  char escaped[4096]; /* messages quote files */
+  if (!journal->log) return;
+  fprintf(journal->log, "weir: %s\n",
+          weir_log_escape(escaped, sizeof escaped, message, strlen(message)));
+}

@@ -24,4 +24,8 @@ void weir_journal_close(weir_journal *journal);
 /* Takes over the reference. */
 weir_status weir_journal_add(weir_journal *journal, json_t *metrics);
 
+/* A line for log.txt alone: the error that the program is about to report.  Harmless on a zeroed
+ * journal. */
+void weir_journal_note(weir_journal *journal, const char *message);
+
 #endif

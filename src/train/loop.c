@@ -79,6 +79,15 @@ static weir_status log_metrics(weir_training *training, const weir_step_report *
   return WEIR_OK;
 }
 
+/* The history ends with an evaluation of this step: a finished run was resumed. */
+static bool is_evaluation_known(const weir_training *training) {
+  const json_t *history = training->journal->history;
+  const size_t n = json_array_size(history);
+  const json_t *last = n > 0 ? json_array_get(history, n - 1) : NULL;
+  return json_object_get(last, "eval_loss") &&
+         json_integer_value(json_object_get(last, "step")) == training->progress.step;
+}
+
 static weir_status evaluate(weir_training *training) {
   const double begin = now();
   weir_progress *progress = &training->progress;
@@ -91,6 +100,7 @@ static weir_status evaluate(weir_training *training) {
   }
   weir_log_info("step %lld  eval_loss %.4f  perplexity %.2f", (long long)progress->step,
                 training->evaluation.loss, exp(training->evaluation.loss));
+  if (is_evaluation_known(training)) return WEIR_OK;
   return weir_journal_add(training->journal, weir_evaluation_metrics(training, now() - begin));
 }
 

@@ -8,6 +8,9 @@
 weir_status weir_training_settings_settle(weir_training_settings *settings,
                                           int64_t steps_per_epoch) {
   weir_schedule *schedule = &settings->schedule;
+  if (settings->max_steps == 0)
+    return weir_fail(WEIR_BAD_INPUT, "max_steps is 0: give a number of steps, or -1 to train for "
+                                     "num_train_epochs");
   const double n_steps = settings->max_steps > 0
                              ? (double)settings->max_steps
                              : ceil(settings->num_train_epochs * (double)steps_per_epoch);
