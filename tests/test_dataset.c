@@ -272,6 +272,60 @@ static void test_split(void **state) {
   weir_corpus_deinit(&validation);
 }
 
+/* ---- tokens ---- */
+
+static const char tokenizer_json[] =
+    "{\"version\":\"1.0\",\"added_tokens\":["
+    "{\"id\":3,\"content\":\"<s>\",\"special\":true,\"single_word\":false,\"lstrip\":false,"
+    "\"rstrip\":false,\"normalized\":false},"
+    "{\"id\":4,\"content\":\"</s>\",\"special\":true,\"single_word\":false,\"lstrip\":false,"
+    "\"rstrip\":false,\"normalized\":false}],\"normalizer\":null,"
+    "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":true,"
+    "\"use_regex\":true},"
+    "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":["
+    "{\"SpecialToken\":{\"id\":\"<s>\",\"type_id\":0}},{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}]"
+    ","
+    "\"pair\":[{\"Sequence\":{\"id\":\"A\",\"type_id\":0}},"
+    "{\"Sequence\":{\"id\":\"B\",\"type_id\":1}}],"
+    "\"special_tokens\":{\"<s>\":{\"id\":\"<s>\",\"ids\":[3],\"tokens\":[\"<s>\"]}}},"
+    "\"decoder\":{\"type\":\"ByteLevel\",\"add_prefix_space\":true,\"trim_offsets\":true,"
+    "\"use_regex\":true},"
+    "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"ab\":2},\"merges\":[\"a b\"]}}";
+
+/* One begin token from the tokenizer, one end token from us, and never two of either. */
+static void test_begin_and_end(void **state) {
+  (void)state;
+  weir_tokenizer *tokenizer;
+  write_file("tokenizer.json", tokenizer_json, sizeof tokenizer_json - 1);
+  if (weir_tokenizer_open(path, &tokenizer) != WEIR_OK) fail_msg("%s", weir_status_message());
+  static const char text[] = "{\"text\":\"abab\"}\n{\"text\":\"\"}\n{\"text\":\"b</s>\"}\n";
+  write_file("c.jsonl", text, sizeof text - 1);
+  const char *const paths[] = {path};
+  weir_corpus_settings settings = {tokenizer, 4, 5, NULL};
+  weir_corpus corpus;
+  if (weir_corpus_read(&corpus, &settings, paths, 1) != WEIR_OK)
+    fail_msg("%s", weir_status_message());
+  static const int32_t with_end[] = {3, 2, 2, 4, 3, 1, 4};
+  assert_int_equal(corpus.n_documents, 2);
+  assert_int_equal(corpus.n_empty_documents, 1);
+  assert_int_equal(corpus.n_tokens, 7);
+  assert_int_equal(corpus.offsets[1], 4);
+  assert_memory_equal(corpus.ids, with_end, sizeof with_end);
+  assert_int_equal(weir_corpus_ended_documents(&corpus), 2);
+  weir_corpus_deinit(&corpus);
+
+  settings.eos_token_id = -1;
+  assert_int_equal(weir_corpus_read(&corpus, &settings, paths, 1), WEIR_OK);
+  assert_int_equal(corpus.n_tokens, 6);
+  weir_corpus_deinit(&corpus);
+
+  settings.vocab_size = 4;
+  assert_int_equal(weir_corpus_read(&corpus, &settings, paths, 1), WEIR_BAD_INPUT);
+  assert_non_null(strstr(weir_status_message(), "token id 4 is beyond the model's vocabulary"));
+  assert_non_null(strstr(weir_status_message(), "c.jsonl"));
+  weir_tokenizer_close(tokenizer);
+}
+
 static void test_ids(void **state) {
   (void)state;
   static const int32_t ids[] = {3, 0, 9};
@@ -291,7 +345,8 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
   (void)state;
-  static const char *const names[] = {"a.txt", "b.txt", "a.jsonl", "c.jsonl", "a.json", "d.json"};
+  static const char *const names[] = {"a.txt",  "b.txt",  "a.jsonl",       "c.jsonl",
+                                      "a.json", "d.json", "tokenizer.json"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     snprintf(path, sizeof path, "%s/%s", directory, names[i]);
     unlink(path);
@@ -301,10 +356,10 @@ static int tear_down(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_documents), cmocka_unit_test(test_documents_refused),
-      cmocka_unit_test(test_packing),   cmocka_unit_test(test_packing_fills_rows),
-      cmocka_unit_test(test_batches),   cmocka_unit_test(test_split),
-      cmocka_unit_test(test_ids),
+      cmocka_unit_test(test_documents),     cmocka_unit_test(test_documents_refused),
+      cmocka_unit_test(test_packing),       cmocka_unit_test(test_packing_fills_rows),
+      cmocka_unit_test(test_batches),       cmocka_unit_test(test_split),
+      cmocka_unit_test(test_begin_and_end), cmocka_unit_test(test_ids),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

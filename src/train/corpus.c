@@ -52,15 +52,14 @@ static weir_status add_document(void *context, const char *text, uint64_t n_byte
     WEIR_TRY(check_ids(ids->data + n_before, ids->count - n_before, settings->vocab_size));
   }
   if (ids->count > n_before && settings->eos_token_id >= 0 &&
-      ids->data[ids->count - 1] != settings->eos_token_id) {
+      ids->data[ids->count - 1] != settings->eos_token_id)
     WEIR_TRY(weir_ids_append(ids, settings->eos_token_id));
-    growing->corpus->n_end_tokens++;
-  }
   return close_document(growing);
 }
 
 static weir_status begin_corpus(growing_corpus *growing) {
-  *growing->corpus = (weir_corpus){0};
+  const int32_t eos_token_id = growing->settings ? growing->settings->eos_token_id : -1;
+  *growing->corpus = (weir_corpus){.eos_token_id = eos_token_id};
   WEIR_TRY(weir_grow(&growing->corpus->offsets, &growing->offsets_capacity, 1,
                      sizeof *growing->corpus->offsets));
   growing->corpus->offsets[0] = 0;
@@ -164,7 +163,7 @@ weir_status weir_corpus_split(weir_corpus *corpus, double fraction, uint64_t see
     return status;
   }
   parts[0].n_empty_documents = corpus->n_empty_documents;
-  parts[0].n_end_tokens = corpus->n_end_tokens;
+  parts[0].eos_token_id = parts[1].eos_token_id = corpus->eos_token_id;
   weir_corpus_deinit(corpus);
   *corpus = parts[0];
   *validation = parts[1];
@@ -175,6 +174,13 @@ void weir_corpus_deinit(weir_corpus *corpus) {
   free(corpus->ids);
   free(corpus->offsets);
   *corpus = (weir_corpus){0};
+}
+
+int64_t weir_corpus_ended_documents(const weir_corpus *corpus) {
+  int64_t n = 0;
+  for (int64_t i = 0; corpus->eos_token_id >= 0 && i < corpus->n_documents; i++)
+    n += corpus->ids[corpus->offsets[i + 1] - 1] == corpus->eos_token_id;
+  return n;
 }
 
 uint64_t weir_corpus_bytes(const weir_corpus *corpus) {

@@ -18,7 +18,7 @@ typedef struct weir_corpus {
   int64_t *offsets; /* [n_documents + 1]: document i is ids [offsets[i], offsets[i + 1]) */
   int64_t n_tokens, n_documents;
   int64_t n_empty_documents; /* left out */
-  int64_t n_end_tokens;      /* appended */
+  int32_t eos_token_id;      /* that documents end with; -1: none was asked for */
 } weir_corpus;
 
 typedef struct weir_corpus_settings {
@@ -41,6 +41,8 @@ weir_status weir_corpus_split(weir_corpus *corpus, double fraction, uint64_t see
 /* Harmless on a zeroed corpus. */
 void weir_corpus_deinit(weir_corpus *corpus);
 
+/* Documents that end with the end token. */
+int64_t weir_corpus_ended_documents(const weir_corpus *corpus);
 uint64_t weir_corpus_bytes(const weir_corpus *corpus);
 /* A checksum of every token and boundary. */
 uint64_t weir_corpus_fingerprint(const weir_corpus *corpus);

@@ -22,10 +22,10 @@ uint64_t weir_data_part_bytes(const weir_data_part *part, const weir_batch_exten
 
 void weir_data_part_log(const weir_data_part *part, const char *what, int64_t max_length) {
   const weir_corpus *corpus = &part->corpus;
-  weir_log_info(
-      "%s: documents %lld, tokens %lld (end tokens added: %lld), rows %lld of at most %lld", what,
-      (long long)corpus->n_documents, (long long)corpus->n_tokens, (long long)corpus->n_end_tokens,
-      (long long)part->rows.n_rows, (long long)max_length);
+  weir_log_info("%s: documents %lld, tokens %lld (end tokens: %lld), rows %lld of at most %lld",
+                what, (long long)corpus->n_documents, (long long)corpus->n_tokens,
+                (long long)weir_corpus_ended_documents(corpus), (long long)part->rows.n_rows,
+                (long long)max_length);
   if (part->rows.n_cut_documents > 0)
     weir_log_info("%s: documents longer than a row, cut into sequences of their own: %lld", what,
                   (long long)part->rows.n_cut_documents);
