@@ -86,8 +86,7 @@ static void merges_and_vocabulary_of_the_reference(void **state) {
   free(merges.bytes);
 }
 
-/* --- the definition: count every pair of every word again for each merge -----------------------
- */
+/* --- the definition: count every pair of every word again for each merge ----------------- */
 
 enum { MAX_WORDS = 400, MAX_SYMBOLS = 40 };
 
@@ -182,8 +181,7 @@ static void merges_are_those_of_the_definition(void **state) {
   }
 }
 
-/* --- the rest ------------------------------------------------------------------------------------
- */
+/* --- the rest ---------------------------------------------------------------------------- */
 
 static void what_is_written_opens_and_encodes(void **state) {
   (void)state;

@@ -40,7 +40,7 @@ int32_t weir_bpe_token_id(const weir_bpe *bpe, const char *text, size_t n_bytes)
   return id < (int64_t)bpe->n_model_tokens ? (int32_t)id : -1;
 }
 
-/* --- candidates: a binary heap ---------------------------------------------------------------- */
+/* --- candidates: a binary heap ----------------------------------------------------------- */
 
 static weir_status push(weir_bpe_scratch *scratch, struct weir_bpe_candidate candidate) {
   WEIR_TRY(weir_grow(&scratch->heap, &scratch->heap_capacity, scratch->n_heap + 1,
@@ -66,8 +66,7 @@ static struct weir_bpe_candidate pop(weir_bpe_scratch *scratch) {
   return top;
 }
 
-/* --- symbols: what the word is before any merge ------------------------------------------------
- */
+/* --- symbols: what the word is before any merge ------------------------------------------ */
 
 static weir_status add_symbol(weir_bpe_scratch *scratch, int32_t id) {
   size_t n = scratch->n_symbols;
@@ -137,8 +136,7 @@ static weir_status split_into_symbols(const weir_bpe *bpe, weir_bpe_scratch *scr
   return WEIR_OK;
 }
 
-/* --- merging -----------------------------------------------------------------------------------
- */
+/* --- merging ----------------------------------------------------------------------------- */
 
 /* Makes a candidate of the symbol at `left` and the one after it, if there is such a merge. */
 static weir_status consider(const weir_bpe *bpe, weir_bpe_scratch *scratch, int32_t left) {

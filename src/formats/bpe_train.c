@@ -60,8 +60,7 @@ size_t weir_bpe_trainer_n_words(const weir_bpe_trainer *trainer) {
   return trainer->word_texts.count;
 }
 
-/* --- words -------------------------------------------------------------------------------------
- */
+/* --- words ------------------------------------------------------------------------------- */
 
 static weir_status count_word(void *context, const char *word, size_t n_bytes) {
   weir_bpe_trainer *trainer = context;
@@ -85,8 +84,7 @@ weir_status weir_bpe_trainer_add(weir_bpe_trainer *trainer, const char *text, si
   return WEIR_OK;
 }
 
-/* --- pairs --------------------------------------------------------------------------------------
- */
+/* --- pairs ------------------------------------------------------------------------------- */
 
 /* The pair's number, a new one where it has none. */
 static weir_status number_pair(weir_bpe_trainer *trainer, int32_t left, int32_t right,
@@ -120,7 +118,7 @@ static void remove_pair(weir_bpe_trainer *trainer, int32_t left, int32_t right, 
   trainer->pairs[number].count -= trainer->word_counts[i_word];
 }
 
-/* Greater first: as (left bytes, right bytes), lexicographically. */
+/* As bytes; a prefix is less than the whole. */
 static int compare_tokens(const weir_bpe_trainer *trainer, int32_t a, int32_t b) {
   size_t n_a, n_b;
   const char *text_a = weir_string_table_at(&trainer->tokens, (size_t)a, &n_a);
@@ -129,6 +127,7 @@ static int compare_tokens(const weir_bpe_trainer *trainer, int32_t a, int32_t b)
   return order != 0 ? order : (n_a > n_b) - (n_a < n_b);
 }
 
+/* The more frequent pair; among equals the greater as (left, right). */
 static bool comes_first(const weir_bpe_trainer *trainer, weir_bpe_entry a, weir_bpe_entry b) {
   if (a.count != b.count) return a.count > b.count;
   const weir_bpe_pair *pair_a = &trainer->pairs[a.pair], *pair_b = &trainer->pairs[b.pair];
@@ -182,8 +181,7 @@ static weir_status best_pair(weir_bpe_trainer *trainer, uint32_t *pair, bool *fo
   return WEIR_OK;
 }
 
-/* --- learning ------------------------------------------------------------------------------------
- */
+/* --- learning ---------------------------------------------------------------------------- */
 
 static weir_status split_words(weir_bpe_trainer *trainer) {
   size_t n_words = trainer->word_texts.count;

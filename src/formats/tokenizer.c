@@ -70,8 +70,7 @@ int32_t weir_tokenizer_token_id(const weir_tokenizer *tokenizer, const char *tex
   return (int32_t)weir_string_table_find(&tokenizer->bpe.vocabulary, text, strlen(text));
 }
 
-/* --- encoding ----------------------------------------------------------------------------------
- */
+/* --- encoding ---------------------------------------------------------------------------- */
 
 typedef struct encoding {
   const weir_tokenizer *tokenizer;

@@ -4,7 +4,9 @@
  *
  * Understood: byte-level BPE (GPT-2, Qwen, Llama 3 styles) and BPE with byte fallback (Llama 2
  * style).  A file that asks for anything else is refused, naming the file and the key: the ids are
- * those of the reference, or there are none.  Nothing is ever truncated or padded.
+ * those of the reference, or there are none.  Nothing is ever truncated or padded.  (Unicode grows:
+ * characters that are newer than the tables of one of the two, PCRE2's and utf8proc's here, may be
+ * split or normalized differently.)
  *
  * A tokenizer does not change once it is open; any number of threads may use it. */
 #ifndef WEIR_FORMATS_TOKENIZER_H

@@ -22,7 +22,7 @@
 
 #include <stdbool.h>
 
-/* --- normalizer.c ---------------------------------------------------------------------------- */
+/* --- normalizer.c ------------------------------------------------------------------------ */
 
 typedef enum weir_normalizer_kind {
   WEIR_NORMALIZER_NFC,
@@ -55,7 +55,7 @@ void weir_normalizer_deinit(weir_normalizer *normalizer);
 weir_status weir_replace_all(const char *text, size_t n_bytes, const char *from, const char *to,
                              weir_bytes *replaced);
 
-/* --- added_tokens.c -------------------------------------------------------------------------- */
+/* --- added_tokens.c ---------------------------------------------------------------------- */
 
 typedef struct weir_added_token {
   weir_bytes spelling; /* what is looked for: the content, normalized where the file says so */
@@ -87,7 +87,7 @@ typedef struct weir_added_match {
 bool weir_added_tokens_find(const weir_added_tokens *set, const char *text, size_t n_bytes,
                             size_t from_bytes, size_t taken_bytes, weir_added_match *match);
 
-/* --- pretokenizer.c, regex_dialect.c --------------------------------------------------------- */
+/* --- pretokenizer.c, regex_dialect.c ----------------------------------------------------- */
 
 typedef struct weir_split {
   void *code; /* a compiled pattern */
@@ -116,7 +116,7 @@ weir_status weir_pretokenizer_run(const weir_pretokenizer *pretokenizer, const c
                                   size_t n_bytes, weir_word_sink sink, void *context);
 void weir_pretokenizer_deinit(weir_pretokenizer *pretokenizer);
 
-/* --- bpe_encode.c ---------------------------------------------------------------------------- */
+/* --- bpe_encode.c ------------------------------------------------------------------------ */
 
 typedef struct weir_bpe {
   weir_string_table vocabulary; /* token texts as the file spells them; number = id */
@@ -144,7 +144,7 @@ void weir_bpe_scratch_deinit(weir_bpe_scratch *scratch);
 int32_t weir_bpe_token_id(const weir_bpe *bpe, const char *text, size_t n_bytes);
 void weir_bpe_deinit(weir_bpe *bpe);
 
-/* --- the whole ------------------------------------------------------------------------------- */
+/* --- the whole --------------------------------------------------------------------------- */
 
 struct weir_tokenizer {
   weir_added_tokens raw_added, normalized_added;
@@ -181,7 +181,7 @@ weir_status weir_tokenizer_read_postprocessor(const weir_json_node *root,
 weir_status weir_tokenizer_read_decoder(const weir_json_node *root, weir_decoder *decoder,
                                         weir_tokenizer *tokenizer);
 
-/* --- utf8.c ----------------------------------------------------------------------------------- */
+/* --- utf8.c ------------------------------------------------------------------------------ */
 
 /* Length in bytes of the character at `text`, or 0 where there is no valid UTF-8. */
 size_t weir_utf8_next(const char *text, size_t n_bytes, int32_t *character);

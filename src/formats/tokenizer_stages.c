@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- a stage, or a Sequence of stages -----------------------------------------------------------
- */
+/* --- a stage, or a Sequence of stages ---------------------------------------------------- */
 
 typedef weir_status read_stage(const weir_json_node *stage, const char *type, void *context);
 
@@ -61,8 +60,7 @@ static weir_status read_replace(const weir_json_node *stage, weir_normalizer *st
   return weir_normalizer_add(steps, WEIR_NORMALIZER_REPLACE, from, to);
 }
 
-/* --- normalizer ----------------------------------------------------------------------------------
- */
+/* --- normalizer -------------------------------------------------------------------------- */
 
 static weir_status read_normalizer(const weir_json_node *stage, const char *type, void *context) {
   static const struct {
