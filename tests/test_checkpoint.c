@@ -278,6 +278,8 @@ static void test_folder(void **state) {
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     make_checkpoint(path, names[i]);
   make_checkpoint(path, ".checkpoint-300.partial");
+  write_file(path, "model.safetensors.tmp-123", "half");
+  write_file(path, "notes.tmp-", "the user's");
   assert_int_equal(weir_run_folder_latest(path, &step), WEIR_OK);
   assert_int_equal(step, 200);
   assert_int_equal(weir_run_folder_prune(path, 2), WEIR_OK);
@@ -289,6 +291,8 @@ static void test_folder(void **state) {
   assert_non_null(strstr(weir_status_message(), "not empty"));
   assert_int_equal(weir_run_folder_open(&folder, path, WEIR_RUN_FOLDER_OVERWRITE), WEIR_OK);
   assert_false(is_there(path, ".checkpoint-300.partial")); /* swept */
+  assert_false(is_there(path, "model.safetensors.tmp-123"));
+  assert_true(is_there(path, "notes.tmp-"));
   assert_int_equal(weir_run_folder_clear(path), WEIR_OK);
   assert_false(is_there(path, "checkpoint-10") || is_there(path, "checkpoint-200"));
   assert_true(is_there(path, "checkpoint-x") && is_there(path, "checkpoint-1000.bak"));

@@ -49,11 +49,11 @@ static json_t *best_checkpoint_json(const weir_training *training) {
 json_t *weir_trainer_state(const weir_training *training) {
   const weir_progress *progress = &training->progress;
   const bool has_best = progress->best_step >= 0;
-  return json_pack("{s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:o, s:o, s:O}", "global_step",
+  return json_pack("{s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:o, s:o, s:O}", "global_step",
                    (json_int_t)progress->step, "max_steps",
                    (json_int_t)training->settings->schedule.n_steps, "num_train_epochs",
-                   ceil((double)training->settings->schedule.n_steps /
-                        (double)training->batches->steps_per_epoch),
+                   (json_int_t)ceil((double)training->settings->schedule.n_steps /
+                                    (double)training->batches->steps_per_epoch),
                    "epoch", weir_training_epoch(training), "logging_steps",
                    (json_int_t)training->settings->logging_steps, "save_steps",
                    (json_int_t)training->settings->save_steps, "num_input_tokens_seen",

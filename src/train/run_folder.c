@@ -67,6 +67,14 @@ static bool is_partial(const char *name) {
   return strncmp(name, "." CHECKPOINT_PREFIX, strlen("." CHECKPOINT_PREFIX)) == 0;
 }
 
+/* "<name>.tmp-<process>": a file that was being replaced (base/files.h). */
+static bool is_temporary(const char *name) {
+  const char *mark = strstr(name, ".tmp-");
+  if (!mark || mark == name) return false;
+  const char *digits = mark + strlen(".tmp-");
+  return *digits && strspn(digits, "0123456789") == strlen(digits);
+}
+
 typedef weir_status entry_visitor(void *context, const char *path, const char *name);
 
 /* Visits names that a visitor may remove. */
@@ -97,16 +105,16 @@ weir_status weir_run_folder_latest(const char *path, int64_t *step) {
 
 /* ---- removing ---- */
 
-static weir_status remove_partial(void *context, const char *path, const char *name) {
+static weir_status remove_remains(void *context, const char *path, const char *name) {
   (void)context;
   char full[WEIR_PATH_BYTES];
-  if (!is_partial(name)) return WEIR_OK;
+  if (!is_partial(name) && !is_temporary(name)) return WEIR_OK;
   WEIR_TRY(weir_run_folder_name(full, path, "%s", name));
   return weir_directory_remove(full);
 }
 
 weir_status weir_run_folder_sweep(const char *path) {
-  return for_each_entry(path, remove_partial, NULL);
+  return for_each_entry(path, remove_remains, NULL);
 }
 
 /* Takes the name away first, so that half of a checkpoint is never seen under it. */
