@@ -10,7 +10,9 @@
  * nothing outside the query block.
  *
  * Forward, a task is one query tile of one head.  Backward, it is one K/V head, which owns its
- * columns of dK and dV, over the query tiles last to first.  Both copy the rows of one head they
+ * columns of dK and dV, over the query tiles last to first; where there are more threads than K/V
+ * heads, dK and dV are one pass, shared out by key tiles too, and dQ is another.  The products and
+ * their order are the same either way, and so are the bits.  All copy the rows of one head they
  * work on into scratch without gaps, where products run faster than on columns of a wide tensor. */
 #include "device/cpu/cpu_operations.h"
 
@@ -203,25 +205,40 @@ static void tile_softmax_backward(const attention_call *call, const piece *p, co
   }
 }
 
+/* The part of a backward pass that a task does: every n-th key tile, and what it sums. */
+typedef struct backward_share {
+  int64_t i_part, n_parts;
+  bool keys, queries; /* dK and dV; dQ */
+} backward_share;
+
+static void tile_backward(const attention_call *call, const piece *p, const key_tile *tile,
+                          int64_t h, const backward_share *share, const attention_scratch *s) {
+  int64_t K = call->attention->head_size;
+  load_keys(call, tile, h, s);
+  compare(p, tile, K, (float)call->attention->scale, s->query, s->key, s->scores);
+  compare(p, tile, K, 1.0f, s->dout, s->value, s->dscores);
+  tile_softmax_backward(call, p, tile, h, s);
+  if (share->keys) {
+    scatter(p, tile, K, s->scores, s->dout, key_at(call, call->dv, tile->begin, h), call->dv.cols);
+    scatter(p, tile, K, s->dscores, s->query, key_at(call, call->dk, tile->begin, h),
+            call->dk.cols);
+  }
+  if (share->queries) combine(p, tile, K, s->dscores, s->key, s->out);
+}
+
 static void piece_backward(const attention_call *call, const piece *p, int64_t h,
-                           const attention_scratch *s) {
+                           const backward_share *share, const attention_scratch *s) {
   int64_t K = call->attention->head_size;
   load_piece(call, p, h, call->q, s->query);
   load_piece(call, p, h, call->dout, s->dout);
   for (int64_t row = 0; row < p->n_rows; row++)
     s->delta[row] =
         call->kernels->dot(s->dout + row * K, query_at(call, call->o, p->begin + row, h), K);
-  for (key_tile tile = tile_at(p, p->first_key); tile.n_keys > 0; tile = next_tile(p, &tile)) {
-    load_keys(call, &tile, h, s);
-    compare(p, &tile, K, (float)call->attention->scale, s->query, s->key, s->scores);
-    compare(p, &tile, K, 1.0f, s->dout, s->value, s->dscores);
-    tile_softmax_backward(call, p, &tile, h, s);
-    scatter(p, &tile, K, s->scores, s->dout, key_at(call, call->dv, tile.begin, h), call->dv.cols);
-    scatter(p, &tile, K, s->dscores, s->query, key_at(call, call->dk, tile.begin, h),
-            call->dk.cols);
-    combine(p, &tile, K, s->dscores, s->key, s->out);
-  }
-  copy_rows(query_at(call, call->dq, p->begin, h), call->dq.cols, s->out, K, p->n_rows, K);
+  for (key_tile tile = tile_at(p, p->first_key); tile.n_keys > 0; tile = next_tile(p, &tile))
+    if (tile.begin / KEY_ROWS % share->n_parts == share->i_part)
+      tile_backward(call, p, &tile, h, share, s);
+  if (share->queries)
+    copy_rows(query_at(call, call->dq, p->begin, h), call->dq.cols, s->out, K, p->n_rows, K);
 }
 
 static void assert_shapes(weir_device *device, const weir_attention *a, weir_tensor q,
@@ -236,6 +253,10 @@ static void assert_shapes(weir_device *device, const weir_attention *a, weir_ten
   CPU_ASSERT_SHAPE(lse, device->real, q.rows, a->n_heads);
 }
 
+static int64_t tile_end(const attention_call *call, int64_t tile) {
+  return cpu_min((tile + 1) * QUERY_ROWS, call->q.rows);
+}
+
 /* Tasks run from the last query tile, which meets the most keys, so that the short ones fill in. */
 static void attention_forward(weir_device *device, const weir_attention *a, weir_tensor o,
                               weir_tensor lse, weir_tensor q, weir_tensor k, weir_tensor v) {
@@ -246,13 +267,54 @@ static void attention_forward(weir_device *device, const weir_attention *a, weir
 #pragma omp parallel for schedule(dynamic, 1) num_threads(device->n_threads)
   for (int64_t i = 0; i < n_tiles * a->n_heads; i++) {
     attention_scratch scratch = scratch_of(device, a->head_size);
-    int64_t tile = n_tiles - 1 - i / a->n_heads;
-    int64_t end = cpu_min((tile + 1) * QUERY_ROWS, q.rows);
+    int64_t tile = n_tiles - 1 - i / a->n_heads, end = tile_end(&call, tile);
     for (int64_t row = tile * QUERY_ROWS; row < end;) {
       piece p = piece_at(&call, row, end);
       piece_forward(&call, &p, i % a->n_heads, &scratch);
       row += p.n_rows;
     }
+  }
+}
+
+/* Query heads [h_begin, h_end) of one query tile. */
+static void query_tile_backward(const attention_call *call, int64_t tile, int64_t h_begin,
+                                int64_t h_end, const backward_share *share,
+                                const attention_scratch *scratch) {
+  int64_t end = tile_end(call, tile);
+  for (int64_t row = tile * QUERY_ROWS; row < end;) {
+    piece p = piece_at(call, row, end);
+    for (int64_t h = h_begin; h < h_end; h++)
+      piece_backward(call, &p, h, share, scratch);
+    row += p.n_rows;
+  }
+}
+
+/* dK and dV, and with `queries` dQ too, in n_parts tasks per K/V head. */
+static void key_side_backward(weir_device *device, const attention_call *call, int64_t n_parts,
+                              bool queries) {
+  const weir_attention *a = call->attention;
+  int64_t group = a->n_heads / a->n_kv_heads, n_tiles = cpu_pieces(call->q.rows, QUERY_ROWS);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(device->n_threads)
+  for (int64_t i = 0; i < a->n_kv_heads * n_parts; i++) {
+    attention_scratch scratch = scratch_of(device, a->head_size);
+    const backward_share share = {
+        .i_part = i % n_parts, .n_parts = n_parts, .keys = true, .queries = queries};
+    int64_t h = i / n_parts * group;
+    for (int64_t tile = n_tiles - 1; tile >= 0; tile--)
+      query_tile_backward(call, tile, h, h + group, &share, &scratch);
+  }
+}
+
+/* dQ alone. */
+static void query_side_backward(weir_device *device, const attention_call *call) {
+  const weir_attention *a = call->attention;
+  const backward_share share = {.n_parts = 1, .queries = true};
+  int64_t n_tiles = cpu_pieces(call->q.rows, QUERY_ROWS);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(device->n_threads)
+  for (int64_t i = 0; i < n_tiles * a->n_heads; i++) {
+    attention_scratch scratch = scratch_of(device, a->head_size);
+    int64_t tile = n_tiles - 1 - i / a->n_heads, h = i % a->n_heads;
+    query_tile_backward(call, tile, h, h + 1, &share, &scratch);
   }
 }
 
@@ -273,19 +335,11 @@ static void attention_backward(weir_device *device, const weir_attention *a, wei
                                .dk = dk,
                                .dv = dv,
                                .dout = dout};
-  int64_t group = a->n_heads / a->n_kv_heads;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(device->n_threads)
-  for (int64_t g = 0; g < a->n_kv_heads; g++) {
-    attention_scratch scratch = scratch_of(device, a->head_size);
-    for (int64_t tile = cpu_pieces(q.rows, QUERY_ROWS) - 1; tile >= 0; tile--) {
-      int64_t end = cpu_min((tile + 1) * QUERY_ROWS, q.rows);
-      for (int64_t row = tile * QUERY_ROWS; row < end;) {
-        piece p = piece_at(&call, row, end);
-        for (int64_t h = g * group; h < (g + 1) * group; h++)
-          piece_backward(&call, &p, h, &scratch);
-        row += p.n_rows;
-      }
-    }
+  if (a->n_kv_heads >= device->n_threads) {
+    key_side_backward(device, &call, 1, true);
+  } else {
+    key_side_backward(device, &call, cpu_pieces(device->n_threads, a->n_kv_heads), false);
+    query_side_backward(device, &call);
   }
 }
 
