@@ -32,7 +32,7 @@ static double sum_squares(const float *x, int64_t n) {
     vec_double v = __builtin_convertvector(vec_load(x + i, n - i), vec_double);
     sum += v * v;
   }
-  return vec_double_sum(sum);
+  return vec_double_sum(&sum);
 }
 
 /* The value of an activation and its derivative. */

@@ -126,21 +126,22 @@ SIMD vec vec_abs(vec x) {
   return (vec)((vec_int)x & 0x7fffffff);
 }
 
-/* Across the lanes, in one fixed order. */
-SIMD double vec_double_sum(vec_double x) {
+/* Across the lanes, in one fixed order.  (By address: a vec_double is wider than a register.) */
+SIMD double vec_double_sum(const vec_double *x) {
 #if defined(__AVX512F__)
   __m512d halves[2];
-  memcpy(halves, &x, sizeof halves);
+  memcpy(halves, x, sizeof halves);
   return _mm512_reduce_add_pd(halves[0] + halves[1]);
 #else
   double sum = 0;
   for (int i = 0; i < WEIR_LANES; i++)
-    sum += x[i];
+    sum += (*x)[i];
   return sum;
 #endif
 }
 SIMD double vec_sum(vec x) {
-  return vec_double_sum(__builtin_convertvector(x, vec_double));
+  vec_double wide = __builtin_convertvector(x, vec_double);
+  return vec_double_sum(&wide);
 }
 SIMD float vec_largest(vec x) {
 #if defined(__AVX512F__)
