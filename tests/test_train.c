@@ -344,6 +344,16 @@ static void test_memory(void **state) {
   expect_said("--memory is");
   expect_said("largest holders");
   assert_false(weir_path_is_directory("too-large"));
+  expect(weir("train --model model --threads 1 --train-file missing.txt --output too-large "
+              "--memory 5MB"),
+         3);                           /* before any data is read */
+  write_documents("long.txt", 400, 3); /* as text, one long document: the model fits, its row not */
+  expect(weir("train --model model --threads 1 --train-file long.txt --output too-large "
+              "--max-length 8192 --stash all --memory 45MB"),
+         3);
+  expect_said("what would fit");
+  expect_said("--stash");
+  assert_false(weir_path_is_directory("too-large"));
   expect(weir(TRAIN "--output not-there --dry-run"), 0);
   assert_non_null(strstr(result, "peak of the process"));
   assert_false(weir_path_is_directory("not-there"));

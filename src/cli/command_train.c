@@ -198,16 +198,31 @@ static weir_status plan_data(train_command *command) {
   return WEIR_OK;
 }
 
+static weir_status check_memory(const train_command *command, const weir_plan_request *request,
+                                const weir_plan *plan) {
+  if (!weir_options_is_set(command->options, "memory")) return WEIR_OK;
+  return weir_plan_check_memory(request, plan, weir_options_bytes(command->options, "memory"));
+}
+
+/* A model that does not fit with the shortest row there is need not wait for its data. */
+static weir_status check_model_fits(const train_command *command) {
+  static const int64_t offsets[] = {0, 2};
+  const weir_sequences shortest = {2, 1, offsets};
+  weir_plan_request request = command->request;
+  request.rows = &shortest;
+  request.n_rows = 1;
+  weir_plan plan;
+  WEIR_TRY(weir_plan_make(&request, &plan));
+  return check_memory(command, &request, &plan);
+}
+
 static weir_status make_plan(train_command *command) {
-  const weir_options *options = command->options;
   WEIR_TRY(plan_data(command));
   WEIR_TRY(weir_plan_make(&command->request, &command->plan));
   /* Reading a tokenizer can hold more than training a small model does. */
   const uint64_t peak_bytes = weir_process_peak_bytes();
   if (command->plan.peak_bytes < peak_bytes) command->plan.peak_bytes = peak_bytes;
-  if (!weir_options_is_set(options, "memory")) return WEIR_OK;
-  return weir_plan_check_memory(&command->request, &command->plan,
-                                weir_options_bytes(options, "memory"));
+  return check_memory(command, &command->request, &command->plan);
 }
 
 static weir_status show_plan(train_command *command) {
@@ -293,6 +308,7 @@ static weir_status prepare(train_command *command) {
   WEIR_TRY(find_checkpoint(command));
   command->request = weir_session_request(&command->session, WEIR_RUN_TRAIN);
   WEIR_TRY(weir_session_measure_library(&command->session, &command->request.library_bytes));
+  WEIR_TRY(check_model_fits(command));
   WEIR_TRY(read_data(command));
   WEIR_TRY(open_checkpoint(command));
   return make_plan(command);
