@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <setjmp.h>
@@ -117,6 +118,20 @@ static void refuses_what_is_no_file(void **state) {
   assert_false(weir_path_is_directory("/nonexistent"));
 }
 
+/* A FIFO stands for the devices that a privileged user could replace, such as /dev/null. */
+static void a_device_is_not_replaced(void **state) {
+  (void)state;
+  struct stat about;
+  unlink(path);
+  assert_int_equal(mkfifo(path, 0600), 0);
+  assert_int_equal(weir_file_replace(path, "x", 1), WEIR_FAILED);
+  assert_non_null(strstr(weir_status_message(), path));
+  assert_int_equal(stat(path, &about), 0);
+  assert_true(S_ISFIFO(about.st_mode));
+  assert_int_equal(count_files(), 1);
+  assert_int_equal(unlink(path), 0);
+}
+
 static int64_t resident_bytes(void) {
   long long pages, resident_pages;
   FILE *file = fopen("/proc/self/statm", "r");
@@ -167,6 +182,7 @@ int main(void) {
       cmocka_unit_test(the_old_file_stands_until_commit),
       cmocka_unit_test(a_full_disk_leaves_the_old_file),
       cmocka_unit_test(refuses_what_is_no_file),
+      cmocka_unit_test(a_device_is_not_replaced),
       cmocka_unit_test(dropped_pages_are_given_back),
       cmocka_unit_test(paths_join_with_one_slash),
   };

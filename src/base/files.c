@@ -78,7 +78,17 @@ static int open_directory_of(const char *path) {
   return descriptor;
 }
 
+/* A rename would put a file in the place of a device such as /dev/null, for everyone. */
+static weir_status check_replaceable(const char *path) {
+  struct stat about;
+  if (stat(path, &about) != 0 || S_ISREG(about.st_mode)) return WEIR_OK;
+  return weir_fail(WEIR_FAILED, "%s: is %s and is not replaced: name a file, or a new one", path,
+                   S_ISDIR(about.st_mode) ? "a directory" : "not a regular file");
+}
+
 weir_status weir_replacement_open(const char *path, weir_replacement *file) {
+  *file = (weir_replacement){0};
+  WEIR_TRY(check_replaceable(path));
   size_t room_bytes = strlen(path) + sizeof ".tmp-" + 20; /* 20 digits hold any process id */
   *file = (weir_replacement){
       .directory = -1, .path = strdup(path), .temporary_path = malloc(room_bytes)};

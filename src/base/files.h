@@ -38,6 +38,7 @@ typedef struct weir_replacement {
   char *path, *temporary_path; /* owned */
 } weir_replacement;
 
+/* What is there already must be a regular file: devices and directories are not replaced. */
 weir_status weir_replacement_open(const char *path, weir_replacement *file);
 weir_status weir_replacement_append(weir_replacement *file, const void *bytes, uint64_t size_bytes);
 /* Makes the file durable under its name.  Closes it whatever it returns; on failure nothing is
