@@ -130,12 +130,17 @@ static void test_refusals(void **state) {
   (void)state;
   expect_refusal("$W trian", "unknown command 'trian'");
   expect_refusal("$W halp", "did you mean help?");
+  expect_refusal("$W tokenizer", "did you mean tokenizer train?");
+  expect_refusal("$W tokenizer trian", "did you mean tokenizer train?");
   expect_refusal("$W help nonsense", "unknown command 'nonsense'");
   expect_refusal("$W help version more", "unexpected 'more' after version");
   expect_refusal("$W version --verbose", "unknown option --verbose");
   expect_refusal("$W version word", "unexpected 'word'");
   expect_refusal("$W \"$(printf 'a\\033[31mb')\"", "a\\x1b[31mb");
   expect_refusal("$W ''", "unknown command ''");
+  expect_refusal("$W plan --max-length 8", "needs either --model DIR or --model-config FILE");
+  expect_refusal("$W plan --max-length 8 --model x --model-config y",
+                 "needs either --model DIR or --model-config FILE");
   expect_refusal("$W inspect", "FILE is missing");
   expect_refusal("$W inspect --quiet --quiet x", "--quiet is given twice");
   expect_refusal("$W tokenize --tokenzier x y", "did you mean --tokenizer?");

@@ -13,6 +13,18 @@ static const weir_command *find(const char *name) {
   return NULL;
 }
 
+/* The command nearest to `name`; the first word of one is near enough. */
+static const char *suggest(const char *name) {
+  weir_nearest nearest = weir_nearest_begin(name);
+  const size_t n_name = strlen(name);
+  for (size_t i = 0; i < weir_n_commands; i++) {
+    const char *command = weir_commands[i].name;
+    if (strncmp(command, name, n_name) == 0 && command[n_name] == ' ') return command;
+    weir_nearest_offer(&nearest, command);
+  }
+  return nearest.best;
+}
+
 weir_status weir_find_command(const char *const *words, size_t n_words,
                               const weir_command **command, size_t *n_used) {
   char name[64] = "", escaped[128];
@@ -23,11 +35,9 @@ weir_status weir_find_command(const char *const *words, size_t n_words,
     *command = find(name);
     if (*command) return WEIR_OK;
   }
-  weir_nearest nearest = weir_nearest_begin(name);
-  for (size_t i = 0; i < weir_n_commands; i++)
-    weir_nearest_offer(&nearest, weir_commands[i].name);
+  const char *nearest = suggest(name);
   weir_log_escape(escaped, sizeof escaped, name, strlen(name));
-  if (!nearest.best)
+  if (!nearest)
     return weir_fail(WEIR_BAD_INPUT, "unknown command '%s'; weir help lists them", escaped);
-  return weir_fail(WEIR_BAD_INPUT, "unknown command '%s'; did you mean %s?", escaped, nearest.best);
+  return weir_fail(WEIR_BAD_INPUT, "unknown command '%s'; did you mean %s?", escaped, nearest);
 }

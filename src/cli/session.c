@@ -54,13 +54,15 @@ static void close_device(weir_device *device) {
 
 static weir_status find_model(const weir_options *options, const char **path) {
   *path = text_of(options, "model_name_or_path", NULL);
+  const char *config = text_of(options, "model_config", NULL);
+  if (!*path == !config)
+    return weir_fail(WEIR_BAD_INPUT, "needs either --model DIR or --model-config FILE");
   if (*path && !weir_path_is_directory(*path))
     return weir_fail(WEIR_BAD_INPUT,
                      "no directory '%s': --model is a directory on this machine that holds "
                      "config.json and model.safetensors; nothing is ever downloaded",
                      *path);
-  if (!*path) *path = text_of(options, "model_config", NULL);
-  if (!*path) return weir_fail(WEIR_BAD_INPUT, "needs --model DIR or --model-config FILE");
+  if (!*path) *path = config;
   return WEIR_OK;
 }
 
