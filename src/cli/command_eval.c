@@ -119,8 +119,9 @@ static weir_status evaluate(eval_command *command) {
     if (!command->token_losses) return weir_fail(WEIR_FAILED, "no memory for %zu losses", n_tokens);
   }
   WEIR_TRY(weir_session_start(session, WEIR_RUN_FORWARD, &plan));
-  return weir_evaluate(&session->run, &command->part.batches, &command->evaluation,
-                       command->token_losses);
+  WEIR_TRY(weir_evaluate(&session->run, &command->part.batches, &command->evaluation,
+                         command->token_losses));
+  return weir_session_check_finite(session, command->evaluation.loss);
 }
 
 static weir_status run(eval_command *command) {

@@ -52,6 +52,7 @@ static weir_status compute(const weir_options *options, weir_session *session,
   WEIR_TRY(weir_session_start(session, WEIR_RUN_GRADIENTS, &plan));
   weir_step_result result;
   weir_step_gradients(&session->run, &micro_batch, 1, &result);
+  WEIR_TRY(weir_session_check_finite(session, result.loss));
   WEIR_TRY(weir_weights_save(weir_options_string(options, "output_dir"), &session->table,
                              session->run.gradients, session->device->real));
   weir_print("loss %.17g\n", result.loss);

@@ -10,6 +10,7 @@
 #include "device/ref/ref.h"
 #include "model/weights.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,6 +153,13 @@ weir_status weir_session_start(weir_session *session, weir_run_purpose purpose,
   WEIR_TRY(weir_session_reserve(session, purpose, plan));
   return weir_weights_load(session->model_path, &session->config, &session->table,
                            session->run.weights);
+}
+
+weir_status weir_session_check_finite(const weir_session *session, double loss) {
+  if (isfinite(loss)) return WEIR_OK;
+  return weir_fail(WEIR_FAILED,
+                   "%s: the loss is %g: its weights are not all finite, or too large for %s",
+                   session->model_path, loss, weir_dtype_name(session->device->real));
 }
 
 void weir_session_close(weir_session *session) {

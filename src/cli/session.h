@@ -51,6 +51,9 @@ weir_status weir_session_reserve(weir_session *session, weir_run_purpose purpose
 weir_status weir_session_start(weir_session *session, weir_run_purpose purpose,
                                const weir_plan *plan);
 
+/* Fails, naming the model, where a result is not a number that means anything. */
+weir_status weir_session_check_finite(const weir_session *session, double loss);
+
 /* Harmless on a zeroed session. */
 void weir_session_close(weir_session *session);
 
