@@ -383,6 +383,11 @@ static void test_resuming_another_run(void **state) {
   assert_same_run("other", "elsewhere", 60);
   expect(weir(RESUMED "--output other --resume-from-checkpoint latest --max-grad-norm 2"), 2);
   expect_said("max_grad_norm was 1.0 and is now 2.0");
+  expect(weir(RESUMED "--output other --resume-from-checkpoint latest --chunk-rows 64"), 2);
+  expect_said("chunk_rows was \"whole blocks\" and is now 64");
+  expect(weir(RESUMED "--output other --resume-from-checkpoint latest --head-columns 100"), 2);
+  expect_said("head_columns was 8192 and is now 100");
+  expect(weir(RESUMED "--output other --resume-from-checkpoint latest --head-rows 1024"), 0);
   expect(weir(RESUMED "--output other --resume-from-checkpoint other/checkpoint-5"), 2);
   expect_said("no such checkpoint");
   write_documents("longer.jsonl", 61, 1);

@@ -142,12 +142,32 @@ static weir_status find_checkpoint(train_command *command) {
                               (long long)step);
 }
 
+/* Of the plan, what cuts sums elsewhere changes bits: tiles of logits, chunks that are not whole
+ * blocks.  A resumed run has to repeat it. */
+static void add_cuts(json_t *recipe, const weir_session *session) {
+  const weir_stream_settings *settings = &session->settings;
+  const struct {
+    const char *key;
+    int64_t value;
+    bool is_whole;
+  } cuts[] = {
+      {"chunk_rows", settings->chunk_rows, settings->chunk_rows % WEIR_BLOCK_ROWS == 0},
+      {"head_rows", settings->head_rows, settings->head_rows % WEIR_BLOCK_ROWS == 0},
+      {"head_columns", settings->head_columns, false},
+  };
+  for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++)
+    json_object_set_new(recipe, cuts[i].key,
+                        cuts[i].is_whole ? json_string("whole blocks")
+                                         : json_integer((json_int_t)cuts[i].value));
+}
+
 static weir_status open_checkpoint(train_command *command) {
   weir_session *session = &command->session;
   command->recipe = weir_training_settings_recipe(&command->settings, session->device->real);
   command->machine = weir_training_options_machine();
   if (!command->recipe || !command->machine)
     return weir_fail(WEIR_FAILED, "no memory for the recipe");
+  add_cuts(command->recipe, session);
   command->identity = (weir_run_identity){
       .recipe = command->recipe,
       .machine = command->machine,
