@@ -8,10 +8,12 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -102,30 +104,49 @@ static void test_log(void **state) {
   assert_int_equal(weir_log_n_warnings(), before + 1);
 }
 
-/* The exit code of a child that gets the signal `n_times`. */
-static int stop_child(int signal_number, int n_times) {
+/* Waits until the signal is noted, ten seconds at most. */
+static void await_signal(void) {
+  const struct timespec millisecond = {0, 1000000};
+  for (int i = 0; i < 10000 && weir_interrupt_status() == WEIR_OK; i++)
+    nanosleep(&millisecond, NULL);
+}
+
+/* How a child ends that gets the signal `n_times`; `notes`: it has begun to note them. */
+static int stop_child(int signal_number, int n_times, bool notes) {
   pid_t child = fork();
   assert_true(child >= 0);
   if (child == 0) {
-    weir_interrupt_begin();
+    if (weir_interrupt_prepare() != WEIR_OK) _exit(1);
+    if (notes) weir_interrupt_begin();
     if (weir_interrupt_status() != WEIR_OK) _exit(1);
-    for (int i = 0; i < n_times; i++)
-      raise(signal_number);
+    for (int i = 0; i < n_times; i++) {
+      kill(getpid(), signal_number);
+      if (i > 0 || !notes)
+        pause(); /* that one ends the process */
+      else
+        await_signal();
+    }
     _exit(weir_interrupt_status() + 1); /* one more than if the signal itself had ended it */
   }
   int status;
   assert_int_equal(waitpid(child, &status, 0), child);
+  return status;
+}
+
+static void expect_exit(int status, int code) {
   assert_true(WIFEXITED(status));
-  return WEXITSTATUS(status);
+  assert_int_equal(WEXITSTATUS(status), code);
 }
 
 static void test_signals(void **state) {
   (void)state;
-  assert_int_equal(stop_child(SIGINT, 0), WEIR_OK + 1);
-  assert_int_equal(stop_child(SIGINT, 1), WEIR_INTERRUPTED + 1);
-  assert_int_equal(stop_child(SIGTERM, 1), WEIR_TERMINATED + 1);
-  assert_int_equal(stop_child(SIGINT, 2), WEIR_INTERRUPTED);
-  assert_int_equal(stop_child(SIGTERM, 2), WEIR_TERMINATED);
+  expect_exit(stop_child(SIGINT, 0, true), WEIR_OK + 1);
+  expect_exit(stop_child(SIGINT, 1, true), WEIR_INTERRUPTED + 1);
+  expect_exit(stop_child(SIGTERM, 1, true), WEIR_TERMINATED + 1);
+  expect_exit(stop_child(SIGINT, 2, true), WEIR_INTERRUPTED);
+  expect_exit(stop_child(SIGTERM, 2, true), WEIR_TERMINATED);
+  int status = stop_child(SIGTERM, 1, false);
+  assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 }
 
 int main(void) {

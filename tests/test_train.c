@@ -248,6 +248,22 @@ static void test_saved_dtype(void **state) {
   json_decref(config_json);
 }
 
+/* Threads of a process that may be interrupted by the signal: products do not survive a handler. */
+static int count_open_threads(pid_t process, int signal_number) {
+  char line[512];
+  int n = 0;
+  snprintf(line, sizeof line, "grep -h SigBlk /proc/%d/task/*/status", (int)process);
+  FILE *masks = popen(line, "r");
+  assert_non_null(masks);
+  while (fgets(line, sizeof line, masks)) {
+    unsigned long long mask;
+    assert_int_equal(sscanf(line, "SigBlk: %llx", &mask), 1);
+    n += (mask >> (signal_number - 1) & 1) == 0;
+  }
+  pclose(masks);
+  return n;
+}
+
 static void check_signal(int signal_number, int code, const char *output) {
   char words[2048], metrics[256];
   snprintf(words, sizeof words,
@@ -255,6 +271,7 @@ static void check_signal(int signal_number, int code, const char *output) {
   snprintf(metrics, sizeof metrics, "%s/metrics.jsonl", output);
   pid_t child = start(words);
   await_lines(metrics, 3);
+  assert_int_equal(count_open_threads(child, signal_number), 1); /* the one that waits for it */
   kill(child, signal_number);
   expect(finish(child), code);
   expect_said("--resume-from-checkpoint latest");

@@ -10,8 +10,12 @@
 
 #include "base/status.h"
 
-/* Commands that never ask keep the system's way: the first signal ends them. */
 void weir_interrupt_ignore_closed_pipes(void);
+
+/* Gives SIGINT and SIGTERM to a thread of their own.  Call it before any other thread is started,
+ * since threads take over which signals reach them.  Until begin, the first signal ends the process
+ * in the system's way. */
+weir_status weir_interrupt_prepare(void);
 
 /* From here on the first SIGINT or SIGTERM is only noted. */
 void weir_interrupt_begin(void);

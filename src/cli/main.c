@@ -57,7 +57,8 @@ static weir_status dispatch(int n_words, char **words) {
 int main(int argc, char **argv) {
   weir_prefer_short_waits(argv);
   weir_interrupt_ignore_closed_pipes();
-  weir_status status = dispatch(argc > 0 ? argc - 1 : 0, argv + 1);
+  weir_status status = weir_interrupt_prepare();
+  if (status == WEIR_OK) status = dispatch(argc > 0 ? argc - 1 : 0, argv + 1);
   if (status == WEIR_OK) status = weir_print_finish();
   const char *message = weir_status_message();
   char escaped[4096]; /* messages quote files */
