@@ -76,7 +76,12 @@ static void linear_backward_weight(const bench *b, int64_t inputs, int64_t outpu
 static void attention_forward(const bench *b, int64_t n_tokens, int64_t rows) {
   const int64_t offsets[] = {0, n_tokens};
   const weir_sequences sequences = {n_tokens, 1, offsets};
-  const weir_attention attention = {H, G, K, 0.088, &sequences, n_tokens - rows};
+  const weir_attention attention = {.n_heads = H,
+                                    .n_kv_heads = G,
+                                    .head_size = K,
+                                    .scale = 0.088,
+                                    .sequences = &sequences,
+                                    .first_row = n_tokens - rows};
   b->device->operations->attention_forward(
       b->device, &attention, weir_tensor_rows(b->o, 0, rows), weir_tensor_rows(b->lse, 0, rows),
       weir_tensor_rows(b->q, 0, rows), weir_tensor_rows(b->k, 0, n_tokens),
@@ -86,7 +91,12 @@ static void attention_forward(const bench *b, int64_t n_tokens, int64_t rows) {
 static void attention_backward(const bench *b, int64_t n_tokens, int64_t rows) {
   const int64_t offsets[] = {0, n_tokens};
   const weir_sequences sequences = {n_tokens, 1, offsets};
-  const weir_attention attention = {H, G, K, 0.088, &sequences, n_tokens - rows};
+  const weir_attention attention = {.n_heads = H,
+                                    .n_kv_heads = G,
+                                    .head_size = K,
+                                    .scale = 0.088,
+                                    .sequences = &sequences,
+                                    .first_row = n_tokens - rows};
   b->device->operations->attention_backward(
       b->device, &attention, weir_tensor_rows(b->dq, 0, rows), weir_tensor_rows(b->dk, 0, n_tokens),
       weir_tensor_rows(b->dv, 0, n_tokens), weir_tensor_rows(b->dout, 0, rows),
@@ -100,7 +110,7 @@ static double attention_flops(int64_t n_tokens, int64_t rows, int products) {
   const int64_t offsets[] = {0, n_tokens};
   const weir_sequences sequences = {n_tokens, 1, offsets};
   return 2.0 * products * K * H *
-         (double)weir_sequences_pairs(&sequences, n_tokens - rows, n_tokens);
+         (double)weir_sequences_pairs(&sequences, n_tokens - rows, n_tokens, 0);
 }
 
 static weir_tensor random_matrix(bench *b, int64_t rows, int64_t cols) {

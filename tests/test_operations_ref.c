@@ -76,12 +76,7 @@ static double linear_weight_loss(weir_device *d, const operation_case *c, const 
 }
 
 static double attention_loss(weir_device *d, const operation_case *c, const weir_tensor *t) {
-  weir_attention attention = {.n_heads = c->n_heads,
-                              .n_kv_heads = c->n_kv_heads,
-                              .head_size = c->head_size,
-                              .scale = c->scale,
-                              .sequences = &c->sequences,
-                              .first_row = c->first_row};
+  weir_attention attention = operation_attention(c);
   weir_tensor o = scratch(t[7].rows, t[7].cols), lse = scratch(t[8].rows, t[8].cols);
   d->operations->attention_forward(d, &attention, o, lse, t[4], t[5], t[6]);
   return inner_product(o, t[3]);

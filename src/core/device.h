@@ -53,6 +53,7 @@ typedef struct weir_attention {
   double scale;                           /* of the scores, 1/sqrt(K) */
   const weir_sequences *sequences;
   int64_t first_row; /* the token that query row 0 is; keys start at token 0 */
+  int64_t window;    /* a query sees the last `window` keys, its own included; 0: all before it */
 } weir_attention;
 
 typedef struct weir_adamw {
@@ -135,10 +136,12 @@ typedef struct weir_device_operations {
   void (*rope)(weir_device *device, weir_tensor x, int64_t head_size, const weir_rope *rope,
                const weir_sequences *sequences, int64_t first_row, int direction);
 
-  /* Causal attention inside each sequence, never as a T x T matrix (Dao et al. 2022,
+  /* Causal attention inside each sequence and window, never as a T x T matrix (Dao et al. 2022,
    * arXiv:2205.14135; online softmax of Milakov & Gimelshein 2018, arXiv:1805.02867).
    *   o [C,H*K] out;  lse [C,H] out, log of the sum of exp(scores);  q [C,H*K];
    *   k, v [T',G*K], T' >= first_row + C: keys of tokens 0 .. T'-1, at least up to the last query
+   * Query token t sees keys max(sequence's first, t - window + 1) .. t (Beltagy et al. 2020,
+   * arXiv:2004.05150); tiles that no query of a block sees are not computed.
    * Key tiles are counted from token 0, so that the chunk changes no bits. */
   void (*attention_forward)(weir_device *device, const weir_attention *attention, weir_tensor o,
                             weir_tensor lse, weir_tensor q, weir_tensor k, weir_tensor v);

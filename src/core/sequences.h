@@ -21,7 +21,12 @@ typedef struct weir_sequences {
 int64_t weir_sequences_begin(const weir_sequences *sequences, int64_t token);
 int64_t weir_sequences_end(const weir_sequences *sequences, int64_t token);
 
+/* The first key that causal attention lets `token` see: of its sequence, or of its `window` last
+ * tokens where the window is not 0. */
+int64_t weir_sequences_first_key(const weir_sequences *sequences, int64_t token, int64_t window);
+
 /* Number of (query, key) pairs that causal attention computes for queries [begin, end). */
-int64_t weir_sequences_pairs(const weir_sequences *sequences, int64_t begin, int64_t end);
+int64_t weir_sequences_pairs(const weir_sequences *sequences, int64_t begin, int64_t end,
+                             int64_t window);
 
 #endif

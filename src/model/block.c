@@ -56,6 +56,7 @@ static weir_attention attention_of(const chunk_view *chunk) {
       .scale = 1.0 / sqrt((double)config->head_dim),
       .sequences = chunk->block->sequences,
       .first_row = chunk->first_row,
+      .window = chunk->block->window,
   };
 }
 

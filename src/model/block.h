@@ -57,6 +57,7 @@ typedef struct weir_block {
   const weir_model_config *config;
   const weir_rope *rope;
   const weir_sequences *sequences;
+  int64_t window;               /* of this layer's attention, 0 for none */
   const weir_tensor *weights;   /* [WEIR_ROLE_COUNT], absent where the model has none */
   const weir_tensor *gradients; /* likewise, for backward */
   weir_tensor keys, values;     /* [T,G*K], rows filled as chunks go by */

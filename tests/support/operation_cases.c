@@ -391,49 +391,62 @@ static const struct {
   double scale;
   int64_t extra_keys; /* beyond the last query */
   call_layout layout;
+  int64_t window;
 } attention_shapes[] = {
-    {1, 1, 8, 0, 0, {{1}, 0, 1}},
-    {1, 1, 8, 0, 0, {{9}, 0, 9}},
-    {2, 2, 64, 0, 0, {{1, 1, 1, 1}, 0, 4}},
-    {2, 1, 16, 0, 0, {{257}, 0, 257}},
-    {4, 4, 16, 0, 0, {{100, 157}, 0, 257}},
-    {2, 1, 64, 0, 0, {{300}, 0, 300}},
-    {7, 1, 8, 0, 0, {{255, 1, 44}, 0, 300}},
-    {14, 2, 8, 0, 0, {{50, 13}, 0, 63}},
-    {2, 2, 80, 0, 0, {{130, 20}, 0, 150}},
-    {2, 1, 128, 0, 0, {{70, 60}, 0, 130}},
-    {4, 2, 16, 0, 0, {{200, 313}, 256, 257}},
-    {2, 1, 16, 0, 157, {{513}, 256, 100}},
-    {2, 1, 16, 0, 199, {{100, 60, 140}, 37, 64}},
-    {3, 3, 16, 0, 0, {{513}, 512, 1}},
-    {2, 1, 80, 0, 0, {{300, 1}, 299, 1}},
-    {4, 2, 16, 0, 0, {{200, 1, 312, 187}, 0, 700}},
-    {2, 1, 16, 1, 0, {{90, 210}, 0, 300}}, /* scores to about 16: one key takes all */
+    {1, 1, 8, 0, 0, {{1}, 0, 1}, 0},
+    {1, 1, 8, 0, 0, {{9}, 0, 9}, 0},
+    {2, 2, 64, 0, 0, {{1, 1, 1, 1}, 0, 4}, 0},
+    {2, 1, 16, 0, 0, {{257}, 0, 257}, 0},
+    {4, 4, 16, 0, 0, {{100, 157}, 0, 257}, 0},
+    {2, 1, 64, 0, 0, {{300}, 0, 300}, 0},
+    {7, 1, 8, 0, 0, {{255, 1, 44}, 0, 300}, 0},
+    {14, 2, 8, 0, 0, {{50, 13}, 0, 63}, 0},
+    {2, 2, 80, 0, 0, {{130, 20}, 0, 150}, 0},
+    {2, 1, 128, 0, 0, {{70, 60}, 0, 130}, 0},
+    {4, 2, 16, 0, 0, {{200, 313}, 256, 257}, 0},
+    {2, 1, 16, 0, 157, {{513}, 256, 100}, 0},
+    {2, 1, 16, 0, 199, {{100, 60, 140}, 37, 64}, 0},
+    {3, 3, 16, 0, 0, {{513}, 512, 1}, 0},
+    {2, 1, 80, 0, 0, {{300, 1}, 299, 1}, 0},
+    {4, 2, 16, 0, 0, {{200, 1, 312, 187}, 0, 700}, 0},
+    {2, 1, 16, 1, 0, {{90, 210}, 0, 300}, 0}, /* scores to about 16: one key takes all */
+    {2, 1, 8, 0, 0, {{9}, 0, 9}, 1},
+    {2, 1, 8, 0, 0, {{20}, 0, 20}, 3},
+    {2, 2, 16, 0, 0, {{300}, 0, 300}, 300},
+    {2, 1, 16, 0, 0, {{300}, 0, 300}, 299},
+    {4, 2, 16, 0, 0, {{200, 1, 312, 187}, 0, 700}, 64},
+    {2, 1, 16, 0, 0, {{700}, 0, 700}, 128},
+    {2, 1, 16, 0, 0, {{700}, 0, 700}, 129},
+    {3, 1, 16, 0, 0, {{20, 680}, 0, 700}, 300},
+    {2, 1, 16, 0, 157, {{513}, 256, 100}, 31},
+    {2, 1, 80, 0, 0, {{300, 1}, 299, 1}, 7},
+    {3, 3, 16, 0, 0, {{513}, 512, 1}, 200},
 };
 
-static weir_attention attention_of(const operation_case *c) {
+weir_attention operation_attention(const operation_case *c) {
   return (weir_attention){.n_heads = c->n_heads,
                           .n_kv_heads = c->n_kv_heads,
                           .head_size = c->head_size,
                           .scale = c->scale,
                           .sequences = &c->sequences,
-                          .first_row = c->first_row};
+                          .first_row = c->first_row,
+                          .window = c->window};
 }
 
 static void run_attention_forward(weir_device *d, const operation_case *c, const weir_tensor *t) {
-  weir_attention attention = attention_of(c);
+  weir_attention attention = operation_attention(c);
   d->operations->attention_forward(d, &attention, t[0], t[1], t[2], t[3], t[4]);
 }
 
 static void run_attention_backward(weir_device *d, const operation_case *c, const weir_tensor *t) {
-  weir_attention attention = attention_of(c);
+  weir_attention attention = operation_attention(c);
   d->operations->attention_backward(d, &attention, t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7],
                                     t[8]);
 }
 
 static void prepare_attention_backward(weir_device *d, const operation_case *c,
                                        const weir_tensor *t) {
-  weir_attention attention = attention_of(c);
+  weir_attention attention = operation_attention(c);
   d->operations->attention_forward(d, &attention, t[7], t[8], t[4], t[5], t[6]);
 }
 
@@ -442,6 +455,7 @@ static operation_case *begin_attention(const char *name, size_t i_shape, const c
   c->n_heads = attention_shapes[i_shape].n_heads;
   c->n_kv_heads = attention_shapes[i_shape].n_kv_heads;
   c->head_size = attention_shapes[i_shape].head_size;
+  c->window = attention_shapes[i_shape].window;
   double scale = attention_shapes[i_shape].scale;
   c->scale = scale > 0 ? scale : 1 / sqrt((double)c->head_size);
   set_layout(c, &attention_shapes[i_shape].layout);

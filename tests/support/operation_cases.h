@@ -12,6 +12,9 @@
 enum { OPERATION_COUNT = 26 };
 extern const operation_spec operations[OPERATION_COUNT];
 
+/* What a case of attention passes beside its tensors. */
+weir_attention operation_attention(const operation_case *c);
+
 /* All cases, those of one operation together.  Built at the first call, owned by the table. */
 const operation_case *operation_cases(int *n_cases);
 

@@ -78,7 +78,7 @@ struct operation_case {
   weir_norm_kind norm_kind;
   double epsilon;
   weir_activation activation;
-  int64_t n_heads, n_kv_heads, head_size;
+  int64_t n_heads, n_kv_heads, head_size, window;
   double scale; /* of the scores, or of RoPE */
   int direction;
   int64_t first_class;

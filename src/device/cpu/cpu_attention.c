@@ -5,9 +5,9 @@
  *
  * Query rows fall into tiles counted from row 0 of the call, tiles into *pieces* that each lie in
  * one sequence; keys fall into tiles counted from token 0.  A piece meets the key tiles from the
- * first key of its sequence to its own last token, and of a tile only what some query sees, so that
- * the one mask left is the triangle at the end.  Every product is one call whose shape depends on
- * nothing outside the query block.
+ * first key that its first row sees to its own last token, and of a tile only the rows that see
+ * some of it, so that the masks left are two triangles: at the end, and where a window begins.
+ * Every product is one call whose shape depends on nothing outside the query block.
  *
  * Forward, a task is one query tile of one head.  Backward, it is one K/V head, which owns its
  * columns of dK and dV, over the query tiles last to first; where there are more threads than K/V
@@ -30,16 +30,16 @@ typedef struct attention_call {
   weir_tensor dq, dk, dv, dout;
 } attention_call;
 
-/* Query rows [begin, begin + n_rows) of the call, tokens [token, token + n_rows) of the sequence
- * whose first token is first_key. */
+/* Query rows [begin, begin + n_rows) of the call, tokens [token, token + n_rows) of one sequence,
+ * which see no key before first_key. */
 typedef struct piece {
   int64_t begin, n_rows, token, first_key;
 } piece;
 
-/* Keys [begin, begin + n_keys) as rows [first_row, n_rows) of the piece meet them: earlier rows see
- * none of them. */
+/* Keys [begin, begin + n_keys) as rows [first_row, end_row) of the piece meet them: earlier rows
+ * and, beyond the window, later ones see none of them. */
 typedef struct key_tile {
-  int64_t begin, n_keys, first_row;
+  int64_t begin, n_keys, first_row, end_row;
 } key_tile;
 
 static piece piece_at(const attention_call *call, int64_t begin, int64_t end) {
@@ -49,27 +49,40 @@ static piece piece_at(const attention_call *call, int64_t begin, int64_t end) {
   return (piece){.begin = begin,
                  .n_rows = cpu_min(end, sequence_end - a->first_row) - begin,
                  .token = token,
-                 .first_key = weir_sequences_begin(a->sequences, token)};
+                 .first_key = weir_sequences_first_key(a->sequences, token, a->window)};
 }
 
 /* The tile that begins with key `begin`; has no keys after the last. */
-static key_tile tile_at(const piece *p, int64_t begin) {
+static key_tile tile_at(const attention_call *call, const piece *p, int64_t begin) {
   int64_t end = cpu_min((begin / KEY_ROWS + 1) * KEY_ROWS, p->token + p->n_rows);
+  int64_t window = call->attention->window, last_token = end - 1 + window - 1;
   return (key_tile){
-      .begin = begin, .n_keys = end - begin, .first_row = cpu_max(0, begin - p->token)};
+      .begin = begin,
+      .n_keys = end - begin,
+      .first_row = cpu_max(0, begin - p->token),
+      .end_row = window > 0 ? cpu_min(p->n_rows, last_token + 1 - p->token) : p->n_rows,
+  };
 }
 
-static key_tile next_tile(const piece *p, const key_tile *tile) {
-  return tile_at(p, tile->begin + tile->n_keys);
+static key_tile next_tile(const attention_call *call, const piece *p, const key_tile *tile) {
+  return tile_at(call, p, tile->begin + tile->n_keys);
 }
 
-/* How many keys of the tile row `row` of the piece sees. */
-static int64_t visible_keys(const piece *p, const key_tile *tile, int64_t row) {
-  return cpu_min(tile->n_keys, p->token + row - tile->begin + 1);
+/* The keys of the tile that row `row` of the piece sees: [begin, end), at least one. */
+typedef struct key_range {
+  int64_t begin, end;
+} key_range;
+
+static key_range visible_keys(const attention_call *call, const piece *p, const key_tile *tile,
+                              int64_t row) {
+  int64_t own = p->token + row - tile->begin, window = call->attention->window;
+  return (key_range){.begin = window > 0 ? cpu_max(0, own - window + 1) : 0,
+                     .end = cpu_min(tile->n_keys, own + 1)};
 }
 
-static void hide_keys(float *row, int64_t n_visible, int64_t n_keys) {
-  memset(row + n_visible, 0, (size_t)(n_keys - n_visible) * sizeof *row);
+static void hide_keys(float *row, key_range visible, int64_t n_keys) {
+  memset(row, 0, (size_t)visible.begin * sizeof *row);
+  memset(row + visible.end, 0, (size_t)(n_keys - visible.end) * sizeof *row);
 }
 
 /* Row `row` of query head h; row `token` of the K/V head that h reads. */
@@ -123,25 +136,25 @@ static void copy_rows(float *to, int64_t to_stride, const float *from, int64_t f
 }
 
 /* scores = alpha * queries keys', both [.,K] in scratch. */
-static void compare(const piece *p, const key_tile *tile, int64_t K, float alpha,
-                    const float *queries, const float *keys, float *scores) {
-  weir_cpu_product('N', 'T', p->n_rows - tile->first_row, tile->n_keys, K, alpha,
+static void compare(const key_tile *tile, int64_t K, float alpha, const float *queries,
+                    const float *keys, float *scores) {
+  weir_cpu_product('N', 'T', tile->end_row - tile->first_row, tile->n_keys, K, alpha,
                    queries + tile->first_row * K, K, keys, K, 0.0f,
                    scores + tile->first_row * KEY_ROWS, KEY_ROWS);
 }
 
-/* out [.,K] += weights values; the first key tile overwrites. */
-static void combine(const piece *p, const key_tile *tile, int64_t K, const float *weights,
-                    const float *values, float *out) {
-  weir_cpu_product('N', 'N', p->n_rows - tile->first_row, K, tile->n_keys, 1.0f,
-                   weights + tile->first_row * KEY_ROWS, KEY_ROWS, values, K,
-                   tile->begin > p->first_key ? 1.0f : 0.0f, out + tile->first_row * K, K);
+/* out [.,K] += weights values. */
+static void combine(const key_tile *tile, int64_t K, const float *weights, const float *values,
+                    float *out) {
+  weir_cpu_product('N', 'N', tile->end_row - tile->first_row, K, tile->n_keys, 1.0f,
+                   weights + tile->first_row * KEY_ROWS, KEY_ROWS, values, K, 1.0f,
+                   out + tile->first_row * K, K);
 }
 
 /* Rows of dK or dV += weights' queries. */
-static void scatter(const piece *p, const key_tile *tile, int64_t K, const float *weights,
-                    const float *queries, float *gradient, int64_t gradient_stride) {
-  weir_cpu_product('T', 'N', tile->n_keys, K, p->n_rows - tile->first_row, 1.0f,
+static void scatter(const key_tile *tile, int64_t K, const float *weights, const float *queries,
+                    float *gradient, int64_t gradient_stride) {
+  weir_cpu_product('T', 'N', tile->n_keys, K, tile->end_row - tile->first_row, 1.0f,
                    weights + tile->first_row * KEY_ROWS, KEY_ROWS, queries + tile->first_row * K, K,
                    1.0f, gradient, gradient_stride);
 }
@@ -160,14 +173,16 @@ static void load_keys(const attention_call *call, const key_tile *tile, int64_t 
 }
 
 /* Scores of one tile become their exponentials; what earlier tiles left in `out` is rescaled. */
-static void tile_softmax(const weir_cpu_kernels *kernels, const piece *p, const key_tile *tile,
-                         int64_t K, const attention_scratch *s) {
-  for (int64_t row = tile->first_row; row < p->n_rows; row++) {
+static void tile_softmax(const attention_call *call, const piece *p, const key_tile *tile,
+                         const attention_scratch *s) {
+  int64_t K = call->attention->head_size;
+  for (int64_t row = tile->first_row; row < tile->end_row; row++) {
     float *scores = s->scores + row * KEY_ROWS;
-    int64_t n_visible = visible_keys(p, tile, row);
-    float rescale = kernels->softmax(scores, n_visible, &s->max[row], &s->sum[row]);
-    hide_keys(scores, n_visible, tile->n_keys);
-    if (tile->begin > p->first_key && rescale != 1) kernels->scale(s->out + row * K, rescale, K);
+    key_range visible = visible_keys(call, p, tile, row);
+    float rescale = call->kernels->softmax(scores + visible.begin, visible.end - visible.begin,
+                                           &s->max[row], &s->sum[row]);
+    hide_keys(scores, visible, tile->n_keys);
+    if (rescale != 1) call->kernels->scale(s->out + row * K, rescale, K);
   }
 }
 
@@ -175,15 +190,17 @@ static void piece_forward(const attention_call *call, const piece *p, int64_t h,
                           const attention_scratch *s) {
   int64_t K = call->attention->head_size;
   load_piece(call, p, h, call->q, s->query);
+  memset(s->out, 0, (size_t)(p->n_rows * K) * sizeof *s->out);
   for (int64_t row = 0; row < p->n_rows; row++) {
     s->max[row] = -INFINITY;
     s->sum[row] = 0;
   }
-  for (key_tile tile = tile_at(p, p->first_key); tile.n_keys > 0; tile = next_tile(p, &tile)) {
+  for (key_tile tile = tile_at(call, p, p->first_key); tile.n_keys > 0;
+       tile = next_tile(call, p, &tile)) {
     load_keys(call, &tile, h, s);
-    compare(p, &tile, K, (float)call->attention->scale, s->query, s->key, s->scores);
-    tile_softmax(call->kernels, p, &tile, K, s);
-    combine(p, &tile, K, s->scores, s->value, s->out);
+    compare(&tile, K, (float)call->attention->scale, s->query, s->key, s->scores);
+    tile_softmax(call, p, &tile, s);
+    combine(&tile, K, s->scores, s->value, s->out);
   }
   for (int64_t row = 0; row < p->n_rows; row++) {
     call->kernels->scale(s->out + row * K, 1 / s->sum[row], K);
@@ -195,13 +212,14 @@ static void piece_forward(const attention_call *call, const piece *p, int64_t h,
 /* Scores of one tile become p, dscores from dp become scale * ds. */
 static void tile_softmax_backward(const attention_call *call, const piece *p, const key_tile *tile,
                                   int64_t h, const attention_scratch *s) {
-  for (int64_t row = tile->first_row; row < p->n_rows; row++) {
+  for (int64_t row = tile->first_row; row < tile->end_row; row++) {
     float *scores = s->scores + row * KEY_ROWS, *dscores = s->dscores + row * KEY_ROWS;
-    int64_t n_visible = visible_keys(p, tile, row);
-    call->kernels->softmax_backward(scores, dscores, cpu_row(call->lse, p->begin + row)[h],
-                                    s->delta[row], (float)call->attention->scale, n_visible);
-    hide_keys(scores, n_visible, tile->n_keys);
-    hide_keys(dscores, n_visible, tile->n_keys);
+    key_range visible = visible_keys(call, p, tile, row);
+    call->kernels->softmax_backward(scores + visible.begin, dscores + visible.begin,
+                                    cpu_row(call->lse, p->begin + row)[h], s->delta[row],
+                                    (float)call->attention->scale, visible.end - visible.begin);
+    hide_keys(scores, visible, tile->n_keys);
+    hide_keys(dscores, visible, tile->n_keys);
   }
 }
 
@@ -215,15 +233,14 @@ static void tile_backward(const attention_call *call, const piece *p, const key_
                           int64_t h, const backward_share *share, const attention_scratch *s) {
   int64_t K = call->attention->head_size;
   load_keys(call, tile, h, s);
-  compare(p, tile, K, (float)call->attention->scale, s->query, s->key, s->scores);
-  compare(p, tile, K, 1.0f, s->dout, s->value, s->dscores);
+  compare(tile, K, (float)call->attention->scale, s->query, s->key, s->scores);
+  compare(tile, K, 1.0f, s->dout, s->value, s->dscores);
   tile_softmax_backward(call, p, tile, h, s);
   if (share->keys) {
-    scatter(p, tile, K, s->scores, s->dout, key_at(call, call->dv, tile->begin, h), call->dv.cols);
-    scatter(p, tile, K, s->dscores, s->query, key_at(call, call->dk, tile->begin, h),
-            call->dk.cols);
+    scatter(tile, K, s->scores, s->dout, key_at(call, call->dv, tile->begin, h), call->dv.cols);
+    scatter(tile, K, s->dscores, s->query, key_at(call, call->dk, tile->begin, h), call->dk.cols);
   }
-  if (share->queries) combine(p, tile, K, s->dscores, s->key, s->out);
+  if (share->queries) combine(tile, K, s->dscores, s->key, s->out);
 }
 
 static void piece_backward(const attention_call *call, const piece *p, int64_t h,
@@ -231,10 +248,12 @@ static void piece_backward(const attention_call *call, const piece *p, int64_t h
   int64_t K = call->attention->head_size;
   load_piece(call, p, h, call->q, s->query);
   load_piece(call, p, h, call->dout, s->dout);
+  memset(s->out, 0, (size_t)(p->n_rows * K) * sizeof *s->out);
   for (int64_t row = 0; row < p->n_rows; row++)
     s->delta[row] =
         call->kernels->dot(s->dout + row * K, query_at(call, call->o, p->begin + row, h), K);
-  for (key_tile tile = tile_at(p, p->first_key); tile.n_keys > 0; tile = next_tile(p, &tile))
+  for (key_tile tile = tile_at(call, p, p->first_key); tile.n_keys > 0;
+       tile = next_tile(call, p, &tile))
     if (tile.begin / KEY_ROWS % share->n_parts == share->i_part)
       tile_backward(call, p, &tile, h, share, s);
   if (share->queries)

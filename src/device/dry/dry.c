@@ -162,7 +162,7 @@ static void rope(weir_device *device, weir_tensor x, int64_t head_size, const we
 /* K floats a pair and head, twice for a multiply and an add, for each of `n_products`. */
 static double attention_flops(const weir_attention *attention, int64_t n_rows, int n_products) {
   double pairs = (double)weir_sequences_pairs(attention->sequences, attention->first_row,
-                                              attention->first_row + n_rows);
+                                              attention->first_row + n_rows, attention->window);
   return pairs * (double)(attention->n_heads * attention->head_size * 2 * n_products);
 }
 

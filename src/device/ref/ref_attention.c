@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * RoPE, and causal attention inside each sequence, one query of one head at a time.  For query i
- * and keys j of its sequence up to i, with s_j = scale q.k_j and p_j = exp(s_j - lse):
+ * and the keys j it sees, with s_j = scale q.k_j and p_j = exp(s_j - lse):
  *   o = sum p_j v_j
  *   ds_j = p_j (dout.v_j - dout.o);  dv_j += p_j dout;  dk_j += scale ds_j q;
  *   dq = sum scale ds_j k_j
@@ -56,7 +56,7 @@ static double *key_head(const weir_attention *a, weir_tensor k, int64_t token, i
 static void attend(const weir_attention *a, int64_t row, int64_t h, weir_tensor o, weir_tensor lse,
                    weir_tensor q, weir_tensor k, weir_tensor v) {
   int64_t K = a->head_size, token = a->first_row + row;
-  int64_t begin = weir_sequences_begin(a->sequences, token);
+  int64_t begin = weir_sequences_first_key(a->sequences, token, a->window);
   const double *query = query_head(a, q, row, h);
   double *out = query_head(a, o, row, h), largest = -INFINITY, sum = 0;
   for (int64_t j = begin; j <= token; j++)
@@ -87,7 +87,7 @@ static void attend_backward(const weir_attention *a, int64_t row, int64_t h, dou
                             weir_tensor q, weir_tensor k, weir_tensor v, weir_tensor o,
                             weir_tensor lse) {
   int64_t K = a->head_size, token = a->first_row + row;
-  int64_t begin = weir_sequences_begin(a->sequences, token);
+  int64_t begin = weir_sequences_first_key(a->sequences, token, a->window);
   const double *query = query_head(a, q, row, h), *g = query_head(a, dout, row, h);
   double delta = ref_dot(g, query_head(a, o, row, h), K);
   for (int64_t i = 0; i < K; i++)
