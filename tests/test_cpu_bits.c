@@ -24,6 +24,7 @@ typedef struct setting {
 
 typedef struct workplace {
   weir_device *device;
+  int64_t window;
   weir_arena arena;
   weir_tensor x, y, w, b, q, k, v, dout, o, lse; /* o and lse are outputs of forward */
   weir_tensor dx, dw, db, dq, dk, dv;
@@ -58,9 +59,19 @@ static void fill(workplace *p, int64_t shift) {
         random_tensor(&p->arena, shapes[i].rows, shapes[i].cols, shift, (uint64_t)i + 1);
 }
 
+static weir_attention attention_at(const workplace *p, int64_t begin) {
+  return (weir_attention){.n_heads = H,
+                          .n_kv_heads = G,
+                          .head_size = K,
+                          .scale = 0.1,
+                          .sequences = &sequences,
+                          .first_row = begin,
+                          .window = p->window};
+}
+
 static void forward(const workplace *p, int64_t begin, int64_t end) {
   const weir_device_operations *run = p->device->operations;
-  const weir_attention attention = {H, G, K, 0.1, &sequences, begin};
+  const weir_attention attention = attention_at(p, begin);
   run->linear_forward(p->device, weir_tensor_rows(p->y, begin, end),
                       weir_tensor_rows(p->x, begin, end), p->w, p->b, true);
   run->attention_forward(p->device, &attention, weir_tensor_rows(p->o, begin, end),
@@ -70,7 +81,7 @@ static void forward(const workplace *p, int64_t begin, int64_t end) {
 
 static void backward(const workplace *p, int64_t begin, int64_t end) {
   const weir_device_operations *run = p->device->operations;
-  const weir_attention attention = {H, G, K, 0.1, &sequences, begin};
+  const weir_attention attention = attention_at(p, begin);
   weir_tensor y = weir_tensor_rows(p->y, begin, end);
   run->linear_backward_weight(p->device, p->dw, p->db, y, weir_tensor_rows(p->x, begin, end));
   run->linear_backward_input(p->device, weir_tensor_rows(p->dx, begin, end), y, p->w, false);
@@ -82,8 +93,8 @@ static void backward(const workplace *p, int64_t begin, int64_t end) {
 }
 
 /* All outputs of a pass in both directions, one after the other; free() them. */
-static uint8_t *outputs_of(const setting *s, size_t *n_bytes) {
-  workplace p;
+static uint8_t *outputs_of(const setting *s, int64_t window, size_t *n_bytes) {
+  workplace p = {.window = window};
   assert_int_equal(weir_cpu_create(s->n_threads, NULL, &p.device), WEIR_OK);
   assert_int_equal(weir_arena_init(&p.arena, "test", 96 << 20), WEIR_OK);
   p.device->workspace =
@@ -108,14 +119,14 @@ static uint8_t *outputs_of(const setting *s, size_t *n_bytes) {
 }
 
 static void test_bits(void **state) {
-  (void)state;
+  const int64_t window = *(const int64_t *)*state;
   /* More threads than K/V heads among them: dK, dV and dQ then come from separate passes. */
   static const setting settings[] = {
       {1, T, 0}, {2, T, 0}, {1, 256, 5}, {2, 512, 100}, {3, 256, 17}};
   size_t n_want, n_got;
-  uint8_t *want = outputs_of(&settings[0], &n_want);
+  uint8_t *want = outputs_of(&settings[0], window, &n_want);
   for (size_t i = 1; i < sizeof settings / sizeof *settings; i++) {
-    uint8_t *got = outputs_of(&settings[i], &n_got);
+    uint8_t *got = outputs_of(&settings[i], window, &n_got);
     assert_int_equal(n_got, n_want);
     assert_true(n_want > 0);
     if (memcmp(got, want, n_want) != 0)
@@ -128,6 +139,10 @@ static void test_bits(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_bits)};
+  static int64_t windows[] = {0, 130};
+  const struct CMUnitTest tests[] = {
+      {"test_bits", test_bits, NULL, NULL, &windows[0]},
+      {"test_bits_with_windows", test_bits, NULL, NULL, &windows[1]},
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
  * gradients together.  The streamed head never shows its logits, only log-probabilities of targets:
  * some of the classes are asked for at every token.  Decoding shows all logits. */
 #include "generate/decode.h"
+#include "support/golden_models.h"
 #include "support/model_case.h"
 
 #include <math.h>
@@ -196,9 +197,6 @@ static void test_decoding(void **state) {
   golden_close(&golden);
 }
 
-static const char *const models[] = {"llama", "llama-tied-biases", "qwen3", "gpt2",
-                                     "gpt2-untied-gelu"};
-
 static const golden_tolerance tolerances[] = {{&model_case_ref, 1e-9, 0.0},
                                               {&model_case_cpu, 1e-5, 1e-8}};
 
@@ -210,7 +208,7 @@ static const model_case_settings settings[] = {
 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
-enum { N_CASES = COUNT(models) * COUNT(tolerances) * COUNT(settings) };
+enum { N_CASES = N_GOLDEN_MODELS * COUNT(tolerances) * COUNT(settings) };
 
 static golden_case cases[N_CASES];
 static char names[3 * N_CASES][128];
@@ -228,10 +226,10 @@ static void add(golden_case *test, const char *what, CMUnitTestFunction function
 
 int main(void) {
   golden_case *next = cases;
-  for (size_t i = 0; i < COUNT(models); i++)
+  for (size_t i = 0; i < N_GOLDEN_MODELS; i++)
     for (size_t j = 0; j < COUNT(tolerances); j++)
       for (size_t k = 0; k < COUNT(settings); k++) {
-        *next = (golden_case){models[i], &tolerances[j], &settings[k]};
+        *next = (golden_case){golden_models[i], &tolerances[j], &settings[k]};
         add(next, "gradients", test_gradients);
         add(next, "log-probabilities", test_log_probabilities);
         add(next, "decoding", test_decoding);

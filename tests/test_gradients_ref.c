@@ -6,6 +6,7 @@
  * random direction d; the five-point central difference must equal <g, d>, sign included, within
  * 1e-8 |g| |d|.  The step is the hard one: two micro-batches of packed, unequal sequences, small
  * chunks, everything rebuilt. */
+#include "support/golden_models.h"
 #include "support/model_case.h"
 
 #include <math.h>
@@ -188,22 +189,17 @@ static void test_of_the_test(void **state) {
   close_test(&test);
 }
 
-#define FOR_MODEL(test, name)                                                                      \
-  { #test " of " name, test, NULL, NULL, name }
-
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      FOR_MODEL(test_each_parameter, "llama"),
-      FOR_MODEL(test_all_together, "llama"),
-      FOR_MODEL(test_each_parameter, "llama-tied-biases"),
-      FOR_MODEL(test_all_together, "llama-tied-biases"),
-      FOR_MODEL(test_each_parameter, "qwen3"),
-      FOR_MODEL(test_all_together, "qwen3"),
-      FOR_MODEL(test_each_parameter, "gpt2"),
-      FOR_MODEL(test_all_together, "gpt2"),
-      FOR_MODEL(test_each_parameter, "gpt2-untied-gelu"),
-      FOR_MODEL(test_all_together, "gpt2-untied-gelu"),
-      FOR_MODEL(test_of_the_test, "llama"),
-  };
+  struct CMUnitTest tests[2 * N_GOLDEN_MODELS + 1];
+  char names[2 * N_GOLDEN_MODELS][64];
+  for (int i = 0; i < N_GOLDEN_MODELS; i++) {
+    char *each = names[2 * i], *together = names[2 * i + 1], *model = (char *)golden_models[i];
+    snprintf(each, sizeof *names, "test_each_parameter of %s", model);
+    snprintf(together, sizeof *names, "test_all_together of %s", model);
+    tests[2 * i] = (struct CMUnitTest){each, test_each_parameter, NULL, NULL, model};
+    tests[2 * i + 1] = (struct CMUnitTest){together, test_all_together, NULL, NULL, model};
+  }
+  tests[2 * N_GOLDEN_MODELS] =
+      (struct CMUnitTest){"test_of_the_test", test_of_the_test, NULL, NULL, "llama"};
   return cmocka_run_group_tests_name("gradients on ref", tests, NULL, NULL);
 }

@@ -25,6 +25,7 @@ static weir_model_config wide_config(int architecture) {
   config.head_dim = 32;
   config.intermediate_size = 136;
   config.vocab_size = 331;
+  if (config.sliding_window > 0) config.sliding_window = 150; /* more than a tile of keys */
   return config;
 }
 

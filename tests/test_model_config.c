@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "formats/model_config.h"
 #include "model/parameter.h"
+#include "support/golden_models.h"
 
 #include <jansson.h>
 #include <stdarg.h>
@@ -38,6 +39,12 @@ static const char llama[] =
 static const char qwen3[] =
     "{\"model_type\":\"qwen3\",\"vocab_size\":100,\"hidden_size\":32,\"intermediate_size\":40,"
     "\"num_hidden_layers\":2,\"num_attention_heads\":4}";
+static const char qwen2[] =
+    "{\"model_type\":\"qwen2\",\"vocab_size\":100,\"hidden_size\":32,\"intermediate_size\":40,"
+    "\"num_hidden_layers\":2,\"num_attention_heads\":4}";
+static const char mistral[] =
+    "{\"model_type\":\"mistral\",\"vocab_size\":100,\"hidden_size\":32,\"intermediate_size\":40,"
+    "\"num_hidden_layers\":2,\"num_attention_heads\":4,\"num_key_value_heads\":2}";
 static const char gpt2[] =
     "{\"model_type\":\"gpt2\",\"vocab_size\":100,\"n_embd\":32,\"n_layer\":2,"
     "\"n_head\":4,\"n_positions\":64}";
@@ -139,6 +146,54 @@ static void both_spellings_are_read(void **state) {
                    0);
 }
 
+static void expect_windows(const char *base, const char *changes, int64_t first, int64_t second) {
+  weir_model_config config;
+  if (read_changed(base, changes, &config) != WEIR_OK) fail_msg("%s", weir_status_message());
+  assert_int_equal(weir_model_config_window(&config, 0), first);
+  assert_int_equal(weir_model_config_window(&config, 1), second);
+}
+
+static void windows_are_those_of_transformers(void **state) {
+  (void)state;
+  expect_windows(llama, "{}", 0, 0);
+  expect_windows(gpt2, "{}", 0, 0);
+  expect_windows(mistral, "{}", 4096, 4096);
+  expect_windows(mistral, "{\"sliding_window\":null}", 0, 0);
+  expect_windows(mistral, "{\"sliding_window\":7}", 7, 7);
+  expect_windows(qwen2, "{\"sliding_window\":7,\"max_window_layers\":1}", 0, 0);
+  expect_windows(qwen2, "{\"use_sliding_window\":true,\"max_window_layers\":1}", 0, 4096);
+  expect_windows(qwen2, "{\"use_sliding_window\":true,\"max_window_layers\":0}", 4096, 4096);
+  expect_windows(qwen2, "{\"use_sliding_window\":true}", 0, 0); /* from layer 28 on */
+  expect_windows(qwen3,
+                 "{\"use_sliding_window\":true,\"sliding_window\":3,\"max_window_layers\":1,"
+                 "\"layer_types\":[\"sliding_attention\",\"full_attention\"]}",
+                 3, 0);
+}
+
+static void rope_scaling_is_read_in_both_spellings(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      "{\"rope_theta\":5e5,\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8.0,"
+      "\"low_freq_factor\":1,\"high_freq_factor\":4.0,\"original_max_position_embeddings\":8192}}",
+      "{\"rope_parameters\":{\"rope_theta\":5e5,\"rope_type\":\"llama3\",\"factor\":8.0,"
+      "\"low_freq_factor\":1,\"high_freq_factor\":4.0,\"original_max_position_embeddings\":8192}}",
+  };
+  weir_model_config config;
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(read_changed(llama, texts[i], &config), WEIR_OK);
+    assert_int_equal(config.rope_scaling.kind, WEIR_ROPE_LLAMA3);
+    assert_true(config.rope_theta == 5e5 && config.rope_scaling.factor == 8);
+    assert_true(config.rope_scaling.low_freq_factor == 1);
+    assert_true(config.rope_scaling.high_freq_factor == 4);
+    assert_true(config.rope_scaling.original_max_position_embeddings == 8192);
+  }
+  assert_int_equal(
+      read_changed(llama, "{\"rope_scaling\":{\"type\":\"linear\",\"factor\":2}}", &config), 0);
+  assert_int_equal(config.rope_scaling.kind, WEIR_ROPE_LINEAR);
+  assert_int_equal(read_text(llama, &config), WEIR_OK);
+  assert_int_equal(config.rope_scaling.kind, WEIR_ROPE_DEFAULT);
+}
+
 static void dropout_and_unknown_keys_are_counted(void **state) {
   (void)state;
   weir_model_config config;
@@ -205,7 +260,28 @@ static void refuses_and_says_why(void **state) {
       {llama, "{\"sliding_window\":4096}", "sliding_window"},
       {llama, "{\"quantization_config\":{\"bits\":4}}", "quantization_config"},
       {llama, "{\"partial_rotary_factor\":0.5}", "partial_rotary_factor"},
-      {qwen3, "{\"use_sliding_window\":true}", "use_sliding_window"},
+      {llama, "{\"rope_scaling\":{\"rope_type\":\"linear\"}}", "every key"},
+      {llama, "{\"rope_scaling\":{\"rope_type\":\"linear\",\"factor\":0}}", "above 0"},
+      {llama, "{\"rope_scaling\":{\"rope_type\":\"linear\",\"factor\":2,\"low_freq_factor\":1}}",
+       "no more than"},
+      {llama,
+       "{\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8,\"low_freq_factor\":4,"
+       "\"high_freq_factor\":4,\"original_max_position_embeddings\":8192}}",
+       "below high_freq_factor"},
+      {mistral, "{\"num_key_value_heads\":\"REMOVE\"}", "missing"},
+      {mistral, "{\"sliding_window\":0}", "sliding_window"},
+      {mistral, "{\"sliding_window\":2.5}", "sliding_window"},
+      {mistral, "{\"layer_types\":[\"full_attention\",\"sliding_attention\"]}", "follow"},
+      {mistral, "{\"attention_bias\":true}", "attention_bias"},
+      {qwen2, "{\"attention_bias\":false}", "attention_bias"},
+      {qwen2, "{\"max_window_layers\":-1}", "from 0"},
+      {qwen3, "{\"use_sliding_window\":true,\"layer_types\":[\"full_attention\",3]}",
+       "layer_types"},
+      {qwen3,
+       "{\"use_sliding_window\":true,\"sliding_window\":null,\"layer_types\":[\"full_attention\","
+       "\"sliding_attention\"]}",
+       "sliding_window is on"},
+      {qwen3, "{\"use_sliding_window\":1}", "use_sliding_window"},
       {qwen3, "{\"layer_types\":[\"full_attention\",\"sliding_attention\"]}", "layer_types"},
       {qwen3, "{\"layer_types\":[\"full_attention\"]}", "layer_types"},
       {gpt2, "{\"scale_attn_weights\":false}", "scale_attn_weights"},
@@ -253,10 +329,6 @@ static void read_golden(const char *name, json_t **root, weir_model_config *conf
   assert_int_equal(config->n_ignored_keys, 0);
 }
 
-static const char *const golden_names[] = {"llama", "llama-tied-biases", "qwen3", "gpt2",
-                                           "gpt2-untied-gelu"};
-enum { N_GOLDEN = sizeof golden_names / sizeof *golden_names };
-
 /* Every key of every model: gone, and of every wrong kind.  Whatever the answer, no crash, and a
  * refusal always has a message of its own. */
 static void survives_every_damaged_key(void **state) {
@@ -269,10 +341,10 @@ static void survives_every_damaged_key(void **state) {
                                        "[[]]",   "9223372036854775807",
                                        "[null]", "{\"rope_type\":[]}",
                                        "7",      "2147483647"};
-  for (size_t i = 0; i < N_GOLDEN; i++) {
+  for (size_t i = 0; i < N_GOLDEN_MODELS; i++) {
     weir_model_config config;
     json_t *root;
-    read_golden(golden_names[i], &root, &config);
+    read_golden(golden_models[i], &root, &config);
     void *next = json_object_iter(root);
     for (; next; next = json_object_iter_next(root, next)) {
       const char *key = json_object_iter_key(next);
@@ -319,6 +391,9 @@ static void assert_same_config(const weir_model_config *a, const weir_model_conf
   SAME(mlp_bias);
   SAME(tie_word_embeddings);
   SAME(rope_theta);
+  SAME(rope_scaling);
+  SAME(sliding_window);
+  SAME(windowed_layers);
   SAME(initializer_range);
   SAME(bos_token_id);
   SAME(eos_token_ids);
@@ -328,10 +403,10 @@ static void assert_same_config(const weir_model_config *a, const weir_model_conf
 
 static void writing_round_trips(void **state) {
   (void)state;
-  for (size_t i = 0; i < N_GOLDEN; i++) {
+  for (size_t i = 0; i < N_GOLDEN_MODELS; i++) {
     weir_model_config config, again;
     json_t *root;
-    read_golden(golden_names[i], &root, &config);
+    read_golden(golden_models[i], &root, &config);
     config.norm_epsilon = 1.1e-5 / 3; /* needs all digits */
     config.eos_token_ids[0] = 7;
     config.n_eos_tokens = (int64_t)i % 3;
@@ -354,11 +429,11 @@ static void writing_round_trips(void **state) {
 
 static void parameters_are_those_of_the_table(void **state) {
   (void)state;
-  for (size_t i = 0; i < N_GOLDEN; i++) {
+  for (size_t i = 0; i < N_GOLDEN_MODELS; i++) {
     weir_model_config config;
     json_t *root;
     weir_parameter_table table;
-    read_golden(golden_names[i], &root, &config);
+    read_golden(golden_models[i], &root, &config);
     json_decref(root);
     assert_int_equal(weir_parameter_table_create(&config, &table), WEIR_OK);
     int64_t n = 0;
@@ -398,6 +473,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(defaults_are_those_of_transformers),
       cmocka_unit_test(both_spellings_are_read),
+      cmocka_unit_test(windows_are_those_of_transformers),
+      cmocka_unit_test(rope_scaling_is_read_in_both_spellings),
       cmocka_unit_test(dropout_and_unknown_keys_are_counted),
       cmocka_unit_test(refuses_and_says_why),
       cmocka_unit_test(refuses_what_is_not_a_configuration),

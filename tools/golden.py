@@ -15,7 +15,7 @@ that, and nothing is written before a second forward pass, in plain numpy below,
 logits and, by central differences, on the gradients.
 
     python3 -m venv VENV && VENV/bin/pip install torch==2.6.0 transformers==4.57.1
-    VENV/bin/python tools/golden.py [DIRECTORY]        default: tests/golden
+    VENV/bin/python tools/golden.py [DIRECTORY [NAME...]]     default: tests/golden, all models
 
 The project's tests read the committed files; they never need Python."""
 
@@ -47,6 +47,29 @@ MODELS = {
     "qwen3": transformers.Qwen3Config(
         **dict(LLAMA, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=1),
         head_dim=12, rms_norm_eps=1e-6, rope_theta=1000000.0, tie_word_embeddings=True),
+    "llama3": transformers.LlamaConfig(  # of its 6 frequencies some are kept, some ramped
+        **dict(LLAMA, hidden_size=24, num_attention_heads=2, num_key_value_heads=1),
+        rms_norm_eps=1e-5, rope_theta=10000.0, tie_word_embeddings=True,
+        rope_scaling=dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0,
+                          high_freq_factor=4.0, original_max_position_embeddings=40)),
+    "llama-linear": transformers.LlamaConfig(
+        **dict(LLAMA, hidden_size=24, num_hidden_layers=1), tie_word_embeddings=True,
+        rope_scaling=dict(rope_type="linear", factor=4.0)),
+    "qwen2": transformers.Qwen2Config(
+        **dict(LLAMA, num_hidden_layers=2), rms_norm_eps=1e-6, rope_theta=1000000.0,
+        tie_word_embeddings=True),
+    "qwen2-windows": transformers.Qwen2Config(  # a window from the second layer on
+        **dict(LLAMA, hidden_size=24, num_hidden_layers=3), tie_word_embeddings=True,
+        use_sliding_window=True, sliding_window=9, max_window_layers=1),
+    "qwen3-windows": transformers.Qwen3Config(
+        **dict(LLAMA, hidden_size=24, num_hidden_layers=3), head_dim=8, tie_word_embeddings=True,
+        use_sliding_window=True, sliding_window=4,
+        layer_types=["sliding_attention", "full_attention", "sliding_attention"]),
+    "mistral": transformers.MistralConfig(
+        **dict(LLAMA, hidden_size=24), head_dim=8, rms_norm_eps=1e-5, sliding_window=None,
+        tie_word_embeddings=False),
+    "mistral-windows": transformers.MistralConfig(
+        **dict(LLAMA, hidden_size=24), sliding_window=10, tie_word_embeddings=True),
     "gpt2": transformers.GPT2Config(**GPT2),
     "gpt2-untied-gelu": transformers.GPT2Config(
         **GPT2, n_inner=40, activation_function="gelu", layer_norm_epsilon=1e-6,
@@ -101,25 +124,45 @@ def layer_norm(x, w, b, eps):
     return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * w + b
 
 
-def rope(x, theta):  # [T, heads, K]
+def frequencies(c, size, theta):  # [K/2]
+    f = theta ** (-np.arange(0, size, 2, dtype=np.float64) / size)
+    s = getattr(c, "rope_scaling", None)
+    if s and s["rope_type"] == "linear":
+        return f / s["factor"]
+    if s and s["rope_type"] == "llama3":
+        low, high = s["low_freq_factor"], s["high_freq_factor"]
+        turns = s["original_max_position_embeddings"] * f / (2 * math.pi)
+        kept = np.clip((turns - low) / (high - low), 0, 1)
+        return (1 - kept) * f / s["factor"] + kept * f
+    return f
+
+
+def rope(x, f):  # [T, heads, K], [K/2]
     n_tokens, _, size = x.shape
-    frequencies = theta ** (-np.arange(0, size, 2, dtype=np.float64) / size)
-    angles = np.arange(n_tokens)[:, None] * frequencies
+    angles = np.arange(n_tokens)[:, None] * f
     cos, sin = np.cos(angles)[:, None], np.sin(angles)[:, None]
     a, b = x[..., : size // 2], x[..., size // 2:]
     return np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
 
 
-def attention(q, k, v):  # [T, heads, K], causal
+def attention(q, k, v, window=None):  # [T, heads, K], causal; the last `window` keys, one's own too
     n_tokens, n_heads, size = q.shape
     k, v = (np.repeat(x, n_heads // x.shape[1], 1) for x in (k, v))
     scores = np.einsum("thk,shk->hts", q, k) / math.sqrt(size)
-    scores[:, np.triu(np.ones((n_tokens, n_tokens), bool), 1)] = -np.inf
+    distance = np.arange(n_tokens)[:, None] - np.arange(n_tokens)
+    scores[:, (distance < 0) | (distance >= (window or n_tokens))] = -np.inf
     return np.einsum("hts,shk->thk", softmax(scores), v).reshape(n_tokens, -1)
 
 
+def window_of(c, layer):
+    types = getattr(c, "layer_types", None)
+    if types:
+        return c.sliding_window if types[layer] == "sliding_attention" else None
+    return getattr(c, "sliding_window", None)
+
+
 def forward_llama(c, w, ids):
-    """Llama and Qwen3: logits [T,V]."""
+    """Llama and its kin: logits [T,V]."""
     eps, size = c.rms_norm_eps, getattr(c, "head_dim", None) or c.hidden_size // c.num_attention_heads
 
     def linear(name, x):
@@ -133,8 +176,9 @@ def forward_llama(c, w, ids):
         if at + "self_attn.q_norm.weight" in w:
             q = rms_norm(q, w[at + "self_attn.q_norm.weight"], eps)
             k = rms_norm(k, w[at + "self_attn.k_norm.weight"], eps)
-        q, k = rope(q, c.rope_theta), rope(k, c.rope_theta)
-        x = x + linear(at + "self_attn.o_proj", attention(q, k, v))
+        f = frequencies(c, size, c.rope_theta)
+        q, k = rope(q, f), rope(k, f)
+        x = x + linear(at + "self_attn.o_proj", attention(q, k, v, window_of(c, i)))
         n = rms_norm(x, w[at + "post_attention_layernorm.weight"], eps)
         gate = linear(at + "mlp.gate_proj", n)
         x = x + linear(at + "mlp.down_proj",
@@ -260,7 +304,8 @@ def main():
     root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here / "tests" / "golden"
     torch.set_num_threads(1)
     for name, config in MODELS.items():
-        make(name, config, root / name)
+        if len(sys.argv) <= 2 or name in sys.argv[2:]:
+            make(name, config, root / name)
 
 
 if __name__ == "__main__":

@@ -16,11 +16,27 @@
 
 typedef enum weir_architecture {
   WEIR_ARCHITECTURE_LLAMA,
+  WEIR_ARCHITECTURE_MISTRAL,
+  WEIR_ARCHITECTURE_QWEN2,
   WEIR_ARCHITECTURE_QWEN3,
   WEIR_ARCHITECTURE_GPT2,
+  WEIR_ARCHITECTURE_COUNT,
 } weir_architecture;
 
-enum { WEIR_MAX_EOS_TOKENS = 8 };
+enum { WEIR_MAX_EOS_TOKENS = 8, WEIR_MAX_LAYERS = 10000 };
+
+/* How RoPE's frequencies are stretched for texts longer than those of pretraining. */
+typedef enum weir_rope_kind {
+  WEIR_ROPE_DEFAULT, /* not at all */
+  WEIR_ROPE_LINEAR,  /* all divided by `factor` */
+  WEIR_ROPE_LLAMA3, /* the slow ones divided, the fast ones kept, a ramp between (model/rotary.h) */
+} weir_rope_kind;
+
+typedef struct weir_rope_scaling {
+  weir_rope_kind kind;
+  double factor;
+  double low_freq_factor, high_freq_factor, original_max_position_embeddings; /* llama3 */
+} weir_rope_scaling;
 
 typedef struct weir_model_config {
   weir_architecture architecture;
@@ -36,6 +52,11 @@ typedef struct weir_model_config {
   bool qkv_bias, attention_output_bias, mlp_bias;
   bool tie_word_embeddings;
   double rope_theta; /* unused with learned positions */
+  weir_rope_scaling rope_scaling;
+  int64_t sliding_window; /* last keys, its own included, that a token of a windowed layer sees */
+  uint8_t windowed_layers[(WEIR_MAX_LAYERS + 7) / 8]; /* a bit each, lowest first */
+  bool use_sliding_window;                            /* some layer may have a window */
+  int64_t max_window_layers; /* as in the file: where layer_types is silent, the layers before */
   double initializer_range;
   weir_dtype dtype;     /* torch_dtype or dtype; f32 where the file is silent */
   int64_t bos_token_id; /* -1 where the file has none */
@@ -56,6 +77,9 @@ void weir_model_config_warn(const weir_model_config *config, const char *path);
  * torch_dtype. */
 weir_status weir_model_config_write(const char *directory, const weir_model_config *config,
                                     weir_dtype dtype);
+
+/* The keys that tokens of a layer see, counting back from their own; 0: all before them. */
+int64_t weir_model_config_window(const weir_model_config *config, int64_t layer);
 
 /* Number of scalar parameters, tied tensors counted once: for messages. */
 int64_t weir_model_config_parameters(const weir_model_config *config);

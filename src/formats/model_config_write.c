@@ -2,36 +2,11 @@
  *
  * Writing config.json with the keys that Hugging Face Transformers reads. */
 #include "base/files.h"
-#include "formats/model_config.h"
+#include "formats/model_config_keys.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char *activation_name(weir_activation activation) {
-  switch (activation) {
-  case WEIR_ACTIVATION_SILU:
-    return "silu";
-  case WEIR_ACTIVATION_GELU:
-    return "gelu";
-  case WEIR_ACTIVATION_GELU_TANH:
-    return "gelu_new";
-  }
-  return "";
-}
-
-static const char *dtype_name(weir_dtype dtype) {
-  switch (dtype) {
-  case WEIR_DTYPE_F64:
-    return "float64";
-  case WEIR_DTYPE_BF16:
-    return "bfloat16";
-  case WEIR_DTYPE_F16:
-    return "float16";
-  default:
-    return "float32";
-  }
-}
 
 static json_t *integer_or_null(int64_t id) {
   return id >= 0 ? json_integer(id) : json_null();
@@ -47,68 +22,76 @@ static json_t *eos_json(const weir_model_config *config) {
   return list;
 }
 
-static json_t *common_json(const weir_model_config *config, weir_dtype dtype) {
-  return json_pack("{s:I, s:f, s:b, s:o, s:o, s:s, s:b}", "vocab_size",
-                   (json_int_t)config->vocab_size, "initializer_range", config->initializer_range,
-                   "tie_word_embeddings", config->tie_word_embeddings, "bos_token_id",
-                   integer_or_null(config->bos_token_id), "eos_token_id", eos_json(config),
-                   "torch_dtype", dtype_name(dtype), "use_cache", 1);
+static json_t *number_or_null(double number) {
+  return number > 0 ? json_real(number) : json_null();
 }
 
-static json_t *gpt2_json(const weir_model_config *config) {
-  return json_pack(
-      "{s:s, s:[s], s:I, s:I, s:I, s:I, s:I, s:f, s:s, s:f, s:f, s:f}", "model_type", "gpt2",
-      "architectures", "GPT2LMHeadModel", "n_embd", (json_int_t)config->hidden_size, "n_inner",
-      (json_int_t)config->intermediate_size, "n_layer", (json_int_t)config->num_hidden_layers,
-      "n_head", (json_int_t)config->num_attention_heads, "n_positions",
-      (json_int_t)config->max_position_embeddings, "layer_norm_epsilon", config->norm_epsilon,
-      "activation_function", activation_name(config->hidden_act), "attn_pdrop", 0.0, "embd_pdrop",
-      0.0, "resid_pdrop", 0.0);
-}
-
-static json_t *rotary_json(const weir_model_config *config) {
-  return json_pack(
-      "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f, s:f, s:n, s:b, s:f}", "hidden_size",
-      (json_int_t)config->hidden_size, "intermediate_size", (json_int_t)config->intermediate_size,
-      "num_hidden_layers", (json_int_t)config->num_hidden_layers, "num_attention_heads",
-      (json_int_t)config->num_attention_heads, "num_key_value_heads",
-      (json_int_t)config->num_key_value_heads, "head_dim", (json_int_t)config->head_dim,
-      "max_position_embeddings", (json_int_t)config->max_position_embeddings, "hidden_act",
-      activation_name(config->hidden_act), "rms_norm_eps", config->norm_epsilon, "rope_theta",
-      config->rope_theta, "rope_scaling", "attention_bias", config->qkv_bias, "attention_dropout",
-      0.0);
-}
-
-static json_t *llama_json(const weir_model_config *config) {
-  return json_pack("{s:s, s:[s], s:b}", "model_type", "llama", "architectures", "LlamaForCausalLM",
-                   "mlp_bias", config->mlp_bias);
-}
-
-static json_t *qwen3_json(void) {
-  return json_pack("{s:s, s:[s], s:b, s:n}", "model_type", "qwen3", "architectures",
-                   "Qwen3ForCausalLM", "use_sliding_window", 0, "sliding_window");
-}
-
-/* Moves the keys of `part` into `root`; NULL, with both gone, where either is. */
-static json_t *merge(json_t *root, json_t *part) {
-  bool merged = json_object_update(root, part) == 0;
-  json_decref(part);
-  if (merged) return root;
-  json_decref(root);
-  return NULL;
-}
-
-static json_t *config_json(const weir_model_config *config, weir_dtype dtype) {
-  json_t *common = common_json(config, dtype);
-  switch (config->architecture) {
-  case WEIR_ARCHITECTURE_LLAMA:
-    return merge(merge(common, rotary_json(config)), llama_json(config));
-  case WEIR_ARCHITECTURE_QWEN3:
-    return merge(merge(common, rotary_json(config)), qwen3_json());
-  case WEIR_ARCHITECTURE_GPT2:
-    return merge(common, gpt2_json(config));
+static json_t *field_json(const weir_model_config *config, const weir_field *field) {
+  const void *value = (const char *)config + field->offset;
+  switch (field->kind) {
+  case WEIR_FIELD_SIZE_OR_NULL:
+    if (*(const int64_t *)value == 0) return json_null();
+    /* fall through */
+  case WEIR_FIELD_SIZE:
+  case WEIR_FIELD_COUNT:
+    return json_integer(*(const int64_t *)value);
+  case WEIR_FIELD_REAL_OR_NULL:
+    return number_or_null(*(const double *)value);
+  case WEIR_FIELD_FRACTION:
+  case WEIR_FIELD_REAL:
+    return json_real(*(const double *)value);
+  case WEIR_FIELD_FLAG:
+    return json_boolean(*(const bool *)value);
   }
-  return common;
+  return json_null();
+}
+
+static json_t *rope_json(const weir_rope_scaling *scaling) {
+  if (scaling->kind == WEIR_ROPE_DEFAULT) return json_null();
+  json_t *rope =
+      json_pack("{s:s, s:f}", "rope_type", weir_value_name_of(weir_rope_names, (int)scaling->kind),
+                "factor", scaling->factor);
+  if (rope && scaling->kind == WEIR_ROPE_LLAMA3) {
+    json_object_set_new(rope, "low_freq_factor", json_real(scaling->low_freq_factor));
+    json_object_set_new(rope, "high_freq_factor", json_real(scaling->high_freq_factor));
+    json_object_set_new(rope, "original_max_position_embeddings",
+                        json_integer((json_int_t)scaling->original_max_position_embeddings));
+  }
+  return rope;
+}
+
+static json_t *layer_types_json(const weir_model_config *config) {
+  json_t *types = json_array();
+  for (int64_t i = 0; i < config->num_hidden_layers; i++)
+    json_array_append_new(
+        types,
+        json_string(weir_model_config_window(config, i) ? "sliding_attention" : "full_attention"));
+  return types;
+}
+
+/* Every stored key of the architecture, and what is stored in another form. */
+static json_t *config_json(const weir_model_config *config, weir_dtype dtype) {
+  const weir_architecture_row *row = &weir_architectures[config->architecture];
+  int architecture = 1 << config->architecture;
+  const char *activation = weir_value_name_of(weir_activation_names, (int)config->hidden_act);
+  json_t *root =
+      json_pack("{s:s, s:[s], s:s, s:o, s:o, s:s, s:b}", "model_type", row->model_type,
+                "architectures", row->classes[0], row->activation_key, activation, "bos_token_id",
+                integer_or_null(config->bos_token_id), "eos_token_id", eos_json(config),
+                "torch_dtype", weir_value_name_of(weir_dtype_names, (int)dtype), "use_cache", 1);
+  for (size_t i = 0; i < weir_n_fields; i++)
+    if (weir_fields[i].architectures & architecture)
+      json_object_set_new(root, weir_fields[i].key, field_json(config, &weir_fields[i]));
+  for (size_t i = 0; i < weir_n_key_rules; i++)
+    if ((weir_key_rules[i].architectures & architecture) &&
+        weir_key_rules[i].rule == WEIR_KEY_DROPOUT)
+      json_object_set_new(root, weir_key_rules[i].key, json_real(0.0));
+  if (!config->learned_positions) {
+    json_object_set_new(root, "rope_theta", json_real(config->rope_theta));
+    json_object_set_new(root, "rope_scaling", rope_json(&config->rope_scaling));
+  }
+  if (row->layer_types) json_object_set_new(root, "layer_types", layer_types_json(config));
+  return root;
 }
 
 /* The fewest digits that read back to the same numbers: 1e-05, not 1.0000000000000001e-05. */

@@ -70,6 +70,7 @@ static layer_pass begin_pass(weir_run *run, const weir_unit *unit, const weir_se
                 .config = run->config,
                 .rope = &run->rope,
                 .sequences = sequences,
+                .window = weir_model_config_window(run->config, unit->index - 1),
                 .weights = unit->weights,
                 .gradients = unit->gradients},
   };

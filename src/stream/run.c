@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stream/run.h"
 
-#include <math.h>
+#include "model/rotary.h"
+
 #include <stdlib.h>
 
 static void allocate_parameters(const weir_run *run, weir_tensor *tensors, weir_memory_kind kind) {
@@ -39,10 +40,9 @@ static void take_tensors(weir_run *run, weir_run_purpose purpose) {
 }
 
 static void fill_rope(weir_run *run) {
-  int64_t head_size = run->config->head_dim;
-  for (int64_t j = 0; j < head_size / 2; j++)
-    run->inverse_frequencies[j] =
-        pow(run->config->rope_theta, -(double)(2 * j) / (double)head_size);
+  const weir_model_config *config = run->config;
+  weir_rotary_frequencies(config->rope_theta, &config->rope_scaling, config->head_dim,
+                          run->inverse_frequencies);
   run->rope = (weir_rope){.inverse_frequencies = run->inverse_frequencies, .scale = 1.0};
 }
 

@@ -334,9 +334,20 @@ uint64_t weir_model_fingerprint(const weir_model_config *config,
                               config->qk_norm,
                               config->learned_positions,
                               config->tie_word_embeddings};
-  const double reals[] = {config->norm_epsilon, config->learned_positions ? 0 : config->rope_theta};
+  const weir_rope_scaling *rope = &config->rope_scaling;
+  const double reals[] = {config->norm_epsilon,
+                          config->learned_positions ? 0 : config->rope_theta,
+                          rope->kind,
+                          rope->factor,
+                          rope->low_freq_factor,
+                          rope->high_freq_factor,
+                          rope->original_max_position_embeddings};
   mix(&fingerprint, integers, sizeof integers);
   mix(&fingerprint, reals, sizeof reals);
+  for (int64_t layer = 0; layer < config->num_hidden_layers; layer++) {
+    const int64_t window = weir_model_config_window(config, layer);
+    mix(&fingerprint, &window, sizeof window);
+  }
   for (int64_t i = 0; i < table->n_parameters; i++) {
     const weir_parameter *parameter = &table->parameters[i];
     const int64_t place[] = {parameter->role, parameter->unit, parameter->rows, parameter->cols};

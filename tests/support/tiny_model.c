@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[TINY_ARCHITECTURES] = {"llama", "qwen3", "gpt2", "llama-biases"};
+static const char *const names[TINY_ARCHITECTURES] = {"llama", "qwen3", "gpt2", "llama-biases",
+                                                      "qwen2-windows"};
 
 const char *tiny_name(int architecture) {
   return names[architecture];
@@ -43,6 +44,12 @@ weir_model_config tiny_config(int architecture) {
   } else if (architecture == 3) {
     config.num_key_value_heads = 1;
     config.qkv_bias = config.attention_output_bias = config.mlp_bias = true;
+  } else if (architecture == 4) {
+    config.architecture = WEIR_ARCHITECTURE_QWEN2;
+    config.qkv_bias = config.use_sliding_window = true;
+    config.sliding_window = 5;
+    config.windowed_layers[0] = 5; /* the first and the last of three */
+    config.rope_scaling = (weir_rope_scaling){WEIR_ROPE_LLAMA3, 8, 1, 4, 32};
   }
   return config;
 }
