@@ -45,6 +45,9 @@ static const char qwen2[] =
 static const char mistral[] =
     "{\"model_type\":\"mistral\",\"vocab_size\":100,\"hidden_size\":32,\"intermediate_size\":40,"
     "\"num_hidden_layers\":2,\"num_attention_heads\":4,\"num_key_value_heads\":2}";
+static const char phi3[] =
+    "{\"model_type\":\"phi3\",\"vocab_size\":100,\"hidden_size\":32,\"intermediate_size\":40,"
+    "\"num_hidden_layers\":2,\"num_attention_heads\":4}";
 static const char gpt2[] =
     "{\"model_type\":\"gpt2\",\"vocab_size\":100,\"n_embd\":32,\"n_layer\":2,"
     "\"n_head\":4,\"n_positions\":64}";
@@ -160,6 +163,8 @@ static void windows_are_those_of_transformers(void **state) {
   expect_windows(mistral, "{}", 4096, 4096);
   expect_windows(mistral, "{\"sliding_window\":null}", 0, 0);
   expect_windows(mistral, "{\"sliding_window\":7}", 7, 7);
+  expect_windows(phi3, "{}", 0, 0);
+  expect_windows(phi3, "{\"sliding_window\":2047}", 2047, 2047);
   expect_windows(qwen2, "{\"sliding_window\":7,\"max_window_layers\":1}", 0, 0);
   expect_windows(qwen2, "{\"use_sliding_window\":true,\"max_window_layers\":1}", 0, 4096);
   expect_windows(qwen2, "{\"use_sliding_window\":true,\"max_window_layers\":0}", 4096, 4096);
@@ -272,6 +277,9 @@ static void refuses_and_says_why(void **state) {
       {mistral, "{\"sliding_window\":0}", "sliding_window"},
       {mistral, "{\"sliding_window\":2.5}", "sliding_window"},
       {mistral, "{\"layer_types\":[\"full_attention\",\"sliding_attention\"]}", "follow"},
+      {phi3, "{\"rope_scaling\":{\"type\":\"longrope\",\"short_factor\":[],\"long_factor\":[]}}",
+       "default"},
+      {phi3, "{\"partial_rotary_factor\":0.75}", "partial_rotary_factor"},
       {mistral, "{\"attention_bias\":true}", "attention_bias"},
       {qwen2, "{\"attention_bias\":false}", "attention_bias"},
       {qwen2, "{\"max_window_layers\":-1}", "from 0"},

@@ -70,6 +70,9 @@ MODELS = {
         tie_word_embeddings=False),
     "mistral-windows": transformers.MistralConfig(
         **dict(LLAMA, hidden_size=24), sliding_window=10, tie_word_embeddings=True),
+    "phi3": transformers.Phi3Config(
+        **dict(LLAMA, hidden_size=24, intermediate_size=36), pad_token_id=0, sliding_window=11,
+        tie_word_embeddings=False),
     "gpt2": transformers.GPT2Config(**GPT2),
     "gpt2-untied-gelu": transformers.GPT2Config(
         **GPT2, n_inner=40, activation_function="gelu", layer_norm_epsilon=1e-6,
@@ -161,9 +164,26 @@ def window_of(c, layer):
     return getattr(c, "sliding_window", None)
 
 
+def unfused(c, w):
+    """Phi-3's fused weights as Llama's."""
+    parts = {}
+    for name, value in w.items():
+        if name.endswith("qkv_proj.weight"):
+            size = c.hidden_size // c.num_attention_heads
+            at = np.cumsum([c.num_attention_heads * size, c.num_key_value_heads * size])
+            for p, part in zip("qkv", np.split(value, at)):
+                parts[name.replace("qkv_proj", p + "_proj")] = part
+        elif name.endswith("gate_up_proj.weight"):
+            for p, part in zip(("gate", "up"), np.split(value, 2)):
+                parts[name.replace("gate_up_proj", p + "_proj")] = part
+    return dict(w, **parts)
+
+
 def forward_llama(c, w, ids):
     """Llama and its kin: logits [T,V]."""
     eps, size = c.rms_norm_eps, getattr(c, "head_dim", None) or c.hidden_size // c.num_attention_heads
+
+    w = unfused(c, w)
 
     def linear(name, x):
         return x @ w[name + ".weight"].T + w.get(name + ".bias", 0.0)

@@ -11,8 +11,9 @@ enum {
   QWEN2 = 1 << WEIR_ARCHITECTURE_QWEN2,
   QWEN3 = 1 << WEIR_ARCHITECTURE_QWEN3,
   GPT2 = 1 << WEIR_ARCHITECTURE_GPT2,
+  PHI3 = 1 << WEIR_ARCHITECTURE_PHI3,
   QWEN = QWEN2 | QWEN3,
-  ROTARY = LLAMA | MISTRAL | QWEN,
+  ROTARY = LLAMA | MISTRAL | QWEN | PHI3,
   ALL = ROTARY | GPT2,
 };
 
@@ -51,6 +52,13 @@ const weir_architecture_row weir_architectures[WEIR_ARCHITECTURE_COUNT] = {
                                  .output_bias = true,
                                  .layer_types = true,
                                  .rope_theta = 10000},
+    [WEIR_ARCHITECTURE_PHI3] = {.model_type = "phi3",
+                                .classes = {"Phi3ForCausalLM", "Phi3Model"},
+                                .activation_key = "hidden_act",
+                                .activation = "silu",
+                                .norm = WEIR_NORM_RMS,
+                                .gated_mlp = true,
+                                .rope_theta = 10000},
     [WEIR_ARCHITECTURE_GPT2] = {.model_type = "gpt2",
                                 .classes = {"GPT2LMHeadModel", "GPT2Model"},
                                 .activation_key = "activation_function",
@@ -80,15 +88,17 @@ const weir_field weir_fields[] = {
     {"n_layer", GPT2, SIZE, AT(num_hidden_layers), REQUIRED},
     {"num_attention_heads", ROTARY, SIZE, AT(num_attention_heads), REQUIRED},
     {"n_head", GPT2, SIZE, AT(num_attention_heads), REQUIRED},
-    {"num_key_value_heads", LLAMA | QWEN, SIZE, AT(num_key_value_heads), DERIVED},
+    {"num_key_value_heads", LLAMA | QWEN | PHI3, SIZE, AT(num_key_value_heads), DERIVED},
     {"num_key_value_heads", MISTRAL, SIZE, AT(num_key_value_heads), REQUIRED},
-    {"head_dim", LLAMA | MISTRAL | QWEN2, SIZE, AT(head_dim), DERIVED},
+    {"head_dim", LLAMA | MISTRAL | QWEN2 | PHI3, SIZE, AT(head_dim), DERIVED},
     {"head_dim", QWEN3, SIZE, AT(head_dim), 128},
     {"max_position_embeddings", LLAMA, SIZE, AT(max_position_embeddings), 2048},
     {"max_position_embeddings", QWEN, SIZE, AT(max_position_embeddings), 32768},
     {"max_position_embeddings", MISTRAL, SIZE, AT(max_position_embeddings), 131072},
+    {"max_position_embeddings", PHI3, SIZE, AT(max_position_embeddings), 4096},
     {"n_positions", GPT2, SIZE, AT(max_position_embeddings), 1024},
-    {"rms_norm_eps", ROTARY, FRACTION, AT(norm_epsilon), 1e-6},
+    {"rms_norm_eps", ROTARY & ~PHI3, FRACTION, AT(norm_epsilon), 1e-6},
+    {"rms_norm_eps", PHI3, FRACTION, AT(norm_epsilon), 1e-5},
     {"layer_norm_epsilon", GPT2, FRACTION, AT(norm_epsilon), 1e-5},
     {"initializer_range", ALL, FRACTION, AT(initializer_range), 0.02},
     {"attention_bias", LLAMA | QWEN3, FLAG, AT(qkv_bias), false},
@@ -97,6 +107,7 @@ const weir_field weir_fields[] = {
     {"tie_word_embeddings", GPT2, FLAG, AT(tie_word_embeddings), true},
     {"use_sliding_window", QWEN, FLAG, AT(use_sliding_window), false},
     {"sliding_window", MISTRAL | QWEN, SIZE_OR_NULL, AT(sliding_window), 4096},
+    {"sliding_window", PHI3, SIZE_OR_NULL, AT(sliding_window), 0},
     {"max_window_layers", QWEN, COUNT, AT(max_window_layers), 28},
 };
 const size_t weir_n_fields = sizeof weir_fields / sizeof *weir_fields;
@@ -121,12 +132,12 @@ const weir_key_rule weir_key_rules[] = {
 
     {"attention_dropout", ROTARY, DROPOUT, NULL},
     {"attn_pdrop", GPT2, DROPOUT, NULL},
-    {"embd_pdrop", GPT2, DROPOUT, NULL},
-    {"resid_pdrop", GPT2, DROPOUT, NULL},
+    {"embd_pdrop", GPT2 | PHI3, DROPOUT, NULL},
+    {"resid_pdrop", GPT2 | PHI3, DROPOUT, NULL},
 
-    {"attention_bias", MISTRAL, NEUTRAL, "false"},
+    {"attention_bias", MISTRAL | PHI3, NEUTRAL, "false"},
     {"attention_bias", QWEN2, NEUTRAL, "true"},
-    {"mlp_bias", MISTRAL | QWEN, NEUTRAL, "false"},
+    {"mlp_bias", MISTRAL | QWEN | PHI3, NEUTRAL, "false"},
     {"scale_attn_weights", GPT2, NEUTRAL, "true"},
     {"scale_attn_by_inverse_layer_idx", GPT2, NEUTRAL, "false"},
     {"reorder_and_upcast_attn", GPT2, NEUTRAL, "false"},
@@ -147,7 +158,8 @@ const weir_key_rule weir_key_rules[] = {
     {"logits_scaling", ROTARY, NEUTRAL, "1"},
     {"logit_scale", ROTARY, NEUTRAL, "1"},
 
-    {"pretraining_tp", LLAMA, HARMLESS, NULL}, /* the order of additions only */
+    {"pretraining_tp", LLAMA, HARMLESS, NULL},                  /* the order of additions only */
+    {"original_max_position_embeddings", PHI3, HARMLESS, NULL}, /* longrope's */
     {"n_ctx", GPT2, HARMLESS, NULL},
     {"summary_activation", GPT2, HARMLESS, NULL},
     {"summary_first_dropout", GPT2, HARMLESS, NULL},

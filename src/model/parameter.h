@@ -6,7 +6,7 @@
  * A *unit* is a group of parameters used together: the embedding, each layer, and the final norm
  * with the head.  Roles name a parameter inside its unit.  In memory a linear weight is always
  * [outputs, inputs]; `file_transposed` and `file_row` say where it lies in the file's tensor, so
- * that GPT-2's [inputs, outputs] storage and fused c_attn are table entries, not code paths.
+ * that GPT-2's [inputs, outputs] storage and fused tensors are table entries, not code paths.
  * The table, in its order, also fixes the order of optimizer updates and of gradient-norm sums. */
 #ifndef WEIR_MODEL_PARAMETER_H
 #define WEIR_MODEL_PARAMETER_H

@@ -5,8 +5,19 @@
 #define WEIR_TESTS_SUPPORT_GOLDEN_MODELS_H
 
 static const char *const golden_models[] = {
-    "llama", "llama-tied-biases", "llama3",  "llama-linear",    "qwen2", "qwen2-windows",
-    "qwen3", "qwen3-windows",     "mistral", "mistral-windows", "gpt2",  "gpt2-untied-gelu",
+    "llama",
+    "llama-tied-biases",
+    "llama3",
+    "llama-linear",
+    "qwen2",
+    "qwen2-windows",
+    "qwen3",
+    "qwen3-windows",
+    "mistral",
+    "mistral-windows",
+    "phi3",
+    "gpt2",
+    "gpt2-untied-gelu",
 };
 enum { N_GOLDEN_MODELS = sizeof golden_models / sizeof *golden_models };
 
