@@ -7,6 +7,6 @@
 #include "cli/commands.h"
 
 void weir_help_introduction(void);
-void weir_help_command(const weir_command *command, const weir_options *options);
+void weir_help_command(const weir_command *command);
 
 #endif

@@ -27,7 +27,7 @@ static weir_status run_with(const weir_command *command, weir_options *options, 
   bool wants_help = false;
   WEIR_TRY(weir_arguments_read(options, n_words, words, &wants_help));
   if (wants_help) {
-    weir_help_command(command, options);
+    weir_help_command(command);
     return WEIR_OK;
   }
   WEIR_TRY(read_config(options));
