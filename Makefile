@@ -4,7 +4,7 @@
 
 PREFIX ?= /usr/local
 
-.PHONY: all demo test test-debug test-asan-ubsan test-clang bench lint install clean
+.PHONY: all demo test test-debug test-asan-ubsan test-clang bench lint install package clean
 all: build-release
 
 .PHONY: build-release build-debug build-asan-ubsan build-clang
@@ -17,6 +17,7 @@ demo: all
 
 test: all
 	@tools/check_includes
+	@tools/check_calls
 	@tools/run_tests build
 
 test-debug: build-debug
@@ -36,8 +37,12 @@ lint:
 	@tools/lint
 	@$(MAKE) --no-print-directory build-clang test-asan-ubsan
 
+# DESTDIR, where given, comes before PREFIX.
 install: all
 	@cmake --install build --prefix "$(PREFIX)"
+
+package: all
+	@tools/package build
 
 clean:
 	rm -rf build build-debug build-asan-ubsan build-clang
