@@ -129,7 +129,7 @@ static void steps_allocate_nothing(void **state) {
       weir_model_config config = tiny_config(architecture);
       weir_device *device;
       assert_int_equal(devices[i].create(&device), WEIR_OK);
-      tiny_settings settings = {256, 256, 20, WEIR_STASH_ATTN};
+      tiny_settings settings = {256, 256, 20, WEIR_STASH_ATTN, {0}};
       tiny_model model;
       tiny_open(&model, &config, device, &settings, WEIR_RUN_TRAIN, 32 << 20, 32 << 20);
       tiny_row row;

@@ -41,7 +41,7 @@ static void fill(const weir_run *run, const weir_tensor *tensors, double scale) 
 
 static void open_model(fixture *f, int architecture) {
   const weir_model_config config = tiny_config(architecture);
-  const tiny_settings settings = {256, 256, 64, WEIR_STASH_INPUT};
+  const tiny_settings settings = {256, 256, 64, WEIR_STASH_INPUT, {0}};
   assert_int_equal(weir_ref_create(&f->device), WEIR_OK);
   tiny_open(&f->model, &config, f->device, &settings, WEIR_RUN_TRAIN, 16 << 20, 1 << 20);
 }

@@ -32,7 +32,7 @@ static double *prompt_logits(int architecture, bool on_cpu, int64_t chunk_rows) 
   weir_model_config config = tiny_config(architecture);
   weir_device *device;
   assert_int_equal(on_cpu ? weir_cpu_create(2, NULL, &device) : weir_ref_create(&device), WEIR_OK);
-  tiny_settings settings = {chunk_rows, 512, 8192, WEIR_STASH_ATTN};
+  tiny_settings settings = {chunk_rows, 512, 8192, WEIR_STASH_ATTN, {0}};
   tiny_model model;
   tiny_open(&model, &config, device, &settings, WEIR_RUN_FORWARD, RUN_BYTES, STEP_BYTES);
   const int64_t length = N_PROMPT + 1;
@@ -93,11 +93,12 @@ static void planned_equals_used(void **state) {
       weir_parameter_table table;
       assert_int_equal(weir_parameter_table_create(&config, &table), WEIR_OK);
       weir_stash_policy stash[TINY_MAX_LAYERS] = {0};
-      tiny_settings settings = {16, 512, 8192, WEIR_STASH_ALL};
+      tiny_settings settings = {16, 512, 8192, WEIR_STASH_ALL, {0}};
       weir_plan_request request = {
           .config = &config,
           .table = &table,
-          .settings = {settings.chunk_rows, settings.head_rows, settings.head_columns, stash},
+          .settings = {settings.chunk_rows, settings.head_rows, settings.head_columns, stash,
+                       settings.precision},
           .purpose = WEIR_RUN_FORWARD,
           .real = WEIR_DTYPE_F64,
           .n_threads = 1,
@@ -145,7 +146,7 @@ typedef struct small_run {
 static void open_small(small_run *small, int architecture) {
   small->config = tiny_config(architecture);
   small->config.max_position_embeddings = 12;
-  tiny_settings settings = {256, 256, 64, WEIR_STASH_ALL};
+  tiny_settings settings = {256, 256, 64, WEIR_STASH_ALL, {0}};
   assert_int_equal(weir_ref_create(&small->device), WEIR_OK);
   tiny_open(&small->model, &small->config, small->device, &settings, WEIR_RUN_FORWARD, RUN_BYTES,
             STEP_BYTES);

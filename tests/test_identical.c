@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * I4: in f32 the plan does not change the bits.  Chunk rows in multiples of the block, head rows
- * likewise, every stash policy, one thread or two: the same gradients, and the same weights after
- * twenty steps, compared as bytes. */
+ * I4: the plan does not change the bits, in f32 and with activations in bf16.  Chunk rows in
+ * multiples of the block, head rows likewise, every stash policy, one thread or two: the same
+ * gradients, and the same weights after twenty steps, compared as bytes. */
 #include "device/cpu/cpu.h"
 #include "support/tiny_model.h"
 
@@ -58,23 +58,23 @@ static double *train(int architecture, const tiny_settings *settings, int n_thre
   return both;
 }
 
-static void plans_give_the_same_bits(void **state) {
-  (void)state;
+static void plans_give_the_same_bits(weir_precision precision) {
   static const struct {
     tiny_settings settings;
     int n_threads;
   } plans[] = {
-      {{256, 256, 128, WEIR_STASH_INPUT}, 1}, {{512, 768, 128, WEIR_STASH_INPUT}, 2},
-      {{256, 512, 128, WEIR_STASH_ATTN}, 2},  {{768, 256, 128, WEIR_STASH_ATTN}, 1},
-      {{512, 1024, 128, WEIR_STASH_ALL}, 2},  {{1024, 1024, 128, WEIR_STASH_INPUT}, 2},
+      {{256, 256, 128, WEIR_STASH_INPUT, {0}}, 1}, {{512, 768, 128, WEIR_STASH_INPUT, {0}}, 2},
+      {{256, 512, 128, WEIR_STASH_ATTN, {0}}, 2},  {{768, 256, 128, WEIR_STASH_ATTN, {0}}, 1},
+      {{512, 1024, 128, WEIR_STASH_ALL, {0}}, 2},  {{1024, 1024, 128, WEIR_STASH_INPUT, {0}}, 2},
   };
-  const tiny_settings plain = {1024, 1024, 128, WEIR_STASH_ALL};
+  const tiny_settings plain = {1024, 1024, 128, WEIR_STASH_ALL, precision};
   for (int architecture = 0; architecture < TINY_ARCHITECTURES; architecture++) {
     int64_t n_expected, n_values;
     double *expected = train(architecture, &plain, 1, N_STEPS, &n_expected);
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
-      double *values =
-          train(architecture, &plans[i].settings, plans[i].n_threads, N_STEPS, &n_values);
+      tiny_settings settings = plans[i].settings;
+      settings.precision = precision;
+      double *values = train(architecture, &settings, plans[i].n_threads, N_STEPS, &n_values);
       assert_int_equal(n_values, n_expected);
       int64_t n_different = 0;
       for (int64_t j = 0; j < n_values; j++)
@@ -88,11 +88,21 @@ static void plans_give_the_same_bits(void **state) {
   }
 }
 
+static void in_f32(void **state) {
+  (void)state;
+  plans_give_the_same_bits((weir_precision){0});
+}
+
+static void with_activations_in_bf16(void **state) {
+  (void)state;
+  plans_give_the_same_bits((weir_precision){.bf16_activations = true});
+}
+
 /* The test of the test: another tile of the head is another order of additions, and shows. */
 static void another_order_shows(void **state) {
   (void)state;
-  const tiny_settings settings[] = {{256, 256, 128, WEIR_STASH_INPUT},
-                                    {256, 256, 100, WEIR_STASH_INPUT}};
+  const tiny_settings settings[] = {{256, 256, 128, WEIR_STASH_INPUT, {0}},
+                                    {256, 256, 100, WEIR_STASH_INPUT, {0}}};
   int64_t n_values;
   double *one = train(0, &settings[0], 1, 2, &n_values);
   double *other = train(0, &settings[1], 1, 2, &n_values);
@@ -103,7 +113,8 @@ static void another_order_shows(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(plans_give_the_same_bits),
+      cmocka_unit_test(in_f32),
+      cmocka_unit_test(with_activations_in_bf16),
       cmocka_unit_test(another_order_shows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * I1: plans change the order of additions and nothing else, shown on ref in f64.  I2: planned =
- * used, and what grows with T is only what must. */
+ * I1: plans change the order of additions and nothing else, shown on ref in f64, also where values
+ * are rounded to bf16: rounding is a function of the value, and one that the order of additions
+ * moves across the middle between two neighbours (by 1e-16, of 1e-3) is not found here.  I2:
+ * planned = used, and what grows with T is only what must. */
 #include "device/ref/ref.h"
 #include "plan/plan.h"
 #include "support/tiny_model.h"
@@ -17,7 +19,8 @@
 enum { RUN_BYTES = 8 << 20, STEP_BYTES = 8 << 20 };
 
 static const int64_t ragged[] = {17, 1, 30, 9};
-static const tiny_settings plain = {1 << 20, 1 << 20, 1 << 20, WEIR_STASH_ALL};
+static const weir_precision bf16_activations = {.bf16_activations = true};
+static const tiny_settings plain = {1 << 20, 1 << 20, 1 << 20, WEIR_STASH_ALL, {0}};
 
 static double *gradients_of(int architecture, const tiny_settings *settings,
                             const weir_micro_batch *rows, int64_t n_rows, int64_t *n_values,
@@ -51,8 +54,7 @@ static void expect_same(int architecture, const tiny_settings *settings,
              weir_stash_policy_name(settings->stash), error, loss_error);
 }
 
-static void plans_agree(void **state) {
-  (void)state;
+static void plans_agree(weir_precision precision) {
   static const int64_t chunk_rows[] = {1, 4, 7, 57, 256};
   static const int64_t head_rows[] = {57, 5, 1, 16, 256};
   static const int64_t head_columns[] = {53, 7, 52, 1, 8192};
@@ -62,15 +64,48 @@ static void plans_agree(void **state) {
     tiny_row_init(&row, &config, ragged, 4, 50.0);
     weir_step_result result;
     int64_t n_values;
-    double *expected = gradients_of(architecture, &plain, &row.micro_batch, 1, &n_values, &result);
+    tiny_settings whole = plain;
+    whole.precision = precision;
+    double *expected = gradients_of(architecture, &whole, &row.micro_batch, 1, &n_values, &result);
     assert_true(result.grad_norm > 1e-3);
     for (int policy = 0; policy < WEIR_STASH_POLICY_COUNT; policy++)
       for (int i = 0; i < 5; i++) {
         tiny_settings settings = {chunk_rows[i], head_rows[i], head_columns[i],
-                                  (weir_stash_policy)policy};
+                                  (weir_stash_policy)policy, precision};
         expect_same(architecture, &settings, &row.micro_batch, 1, expected, n_values, result.loss);
       }
     free(expected);
+    tiny_row_deinit(&row);
+  }
+}
+
+static void plans_agree_in_f64(void **state) {
+  (void)state;
+  plans_agree((weir_precision){0});
+}
+
+static void plans_agree_with_activations_in_bf16(void **state) {
+  (void)state;
+  plans_agree(bf16_activations);
+}
+
+/* The test of the test: what is rounded is not what is not. */
+static void rounding_shows(void **state) {
+  (void)state;
+  for (int architecture = 0; architecture < TINY_ARCHITECTURES; architecture++) {
+    weir_model_config config = tiny_config(architecture);
+    tiny_row row;
+    tiny_row_init(&row, &config, ragged, 4, 50.0);
+    weir_step_result result;
+    int64_t n_values;
+    tiny_settings rounded = plain;
+    rounded.precision = bf16_activations;
+    double *exact = gradients_of(architecture, &plain, &row.micro_batch, 1, &n_values, &result);
+    double *values = gradients_of(architecture, &rounded, &row.micro_batch, 1, &n_values, &result);
+    double error = tiny_relative_error(values, exact, n_values);
+    assert_true(error > 1e-4 && error < 5e-2);
+    free(exact);
+    free(values);
     tiny_row_deinit(&row);
   }
 }
@@ -90,7 +125,7 @@ static void packed_separate_and_accumulated_agree(void **state) {
     int64_t n_values;
     double *expected =
         gradients_of(architecture, &plain, &packed.micro_batch, 1, &n_values, &result);
-    tiny_settings settings = {8, 8, 16, WEIR_STASH_INPUT};
+    tiny_settings settings = {8, 8, 16, WEIR_STASH_INPUT, {0}};
     expect_same(architecture, &settings, rows, 4, expected, n_values, result.loss);
     expect_same(architecture, &plain, rows, 4, expected, n_values, result.loss);
     free(expected);
@@ -112,7 +147,7 @@ static void policies_mix_by_layer(void **state) {
   weir_device *device;
   assert_int_equal(weir_ref_create(&device), WEIR_OK);
   tiny_model model;
-  tiny_settings settings = {16, 8, 20, WEIR_STASH_ALL};
+  tiny_settings settings = {16, 8, 20, WEIR_STASH_ALL, {0}};
   tiny_open(&model, &config, device, &settings, WEIR_RUN_GRADIENTS, RUN_BYTES, STEP_BYTES);
   model.stash[0] = WEIR_STASH_INPUT;
   model.stash[2] = WEIR_STASH_ATTN;
@@ -138,7 +173,7 @@ static void make_plan(const weir_model_config *config, const tiny_settings *tiny
   weir_plan_request request = {
       .config = config,
       .table = &table,
-      .settings = {tiny->chunk_rows, tiny->head_rows, tiny->head_columns, stash},
+      .settings = {tiny->chunk_rows, tiny->head_rows, tiny->head_columns, stash, tiny->precision},
       .purpose = purpose,
       .real = real,
       .n_threads = 1,
@@ -149,15 +184,15 @@ static void make_plan(const weir_model_config *config, const tiny_settings *tiny
   weir_parameter_table_destroy(&table);
 }
 
-static void planned_equals_used(void **state) {
-  (void)state;
+static void planned_equals_used(weir_precision precision) {
   static const int64_t chunk_rows[] = {1, 8, 57, 256};
   int n_compared = 0;
   for (int architecture = 0; architecture < TINY_ARCHITECTURES; architecture++)
     for (int policy = 0; policy < WEIR_STASH_POLICY_COUNT; policy++)
       for (int i = 0; i < 4; i++) {
         weir_model_config config = tiny_config(architecture);
-        tiny_settings settings = {chunk_rows[i], chunk_rows[3 - i], 20, (weir_stash_policy)policy};
+        tiny_settings settings = {chunk_rows[i], chunk_rows[3 - i], 20, (weir_stash_policy)policy,
+                                  precision};
         tiny_row rows[2];
         tiny_row_init(&rows[0], &config, ragged, 4, 50.0);
         tiny_row_init(&rows[1], &config, ragged, 2, 50.0);
@@ -188,6 +223,16 @@ static void planned_equals_used(void **state) {
   assert_int_equal(n_compared, TINY_ARCHITECTURES * WEIR_STASH_POLICY_COUNT * 4);
 }
 
+static void planned_equals_used_in_f64(void **state) {
+  (void)state;
+  planned_equals_used((weir_precision){0});
+}
+
+static void planned_equals_used_with_activations_in_bf16(void **state) {
+  (void)state;
+  planned_equals_used(bf16_activations);
+}
+
 /* The test of the test: an operation that holds 64 bytes more must show. */
 static weir_arena *leaky_arena;
 static const weir_device_operations *honest;
@@ -205,7 +250,7 @@ static void leaky_attention_backward(weir_device *device, const weir_attention *
 static void sixty_four_bytes_more_show(void **state) {
   (void)state;
   weir_model_config config = tiny_config(0);
-  tiny_settings settings = {57, 8, 20, WEIR_STASH_ALL};
+  tiny_settings settings = {57, 8, 20, WEIR_STASH_ALL, {0}};
   /* A mlp smaller than attention's temporaries, so that attention makes the peak. */
   config.intermediate_size = 4;
   tiny_row row;
@@ -235,14 +280,16 @@ static void sixty_four_bytes_more_show(void **state) {
   tiny_row_deinit(&row);
 }
 
-/* At fixed chunk and head sizes, twice the tokens cost exactly: per layer the stash; once K, V, dK,
- * dV and the hidden states; ids, targets, weights and three vectors. */
+/* At fixed chunk and head sizes, twice the tokens cost exactly: per layer the stash, at half the
+ * bytes in bf16; once K, V, dK, dV and the hidden states; ids, targets, weights and three vectors.
+ */
 static void memory_grows_by_what_must_be_held(void **state) {
   (void)state;
   weir_model_config config = tiny_config(1);
   config.num_hidden_layers = 4;
-  for (int policy = 0; policy < WEIR_STASH_POLICY_COUNT; policy++) {
-    tiny_settings settings = {256, 256, 32, (weir_stash_policy)policy};
+  for (int policy = 0; policy < 2 * WEIR_STASH_POLICY_COUNT; policy++) {
+    bool in_bf16 = policy % 2;
+    tiny_settings settings = {256, 256, 32, (weir_stash_policy)(policy / 2), {in_bf16}};
     weir_plan plans[2];
     for (int i = 0; i < 2; i++) {
       int64_t offsets[] = {0, 4096 << i};
@@ -250,14 +297,14 @@ static void memory_grows_by_what_must_be_held(void **state) {
       make_plan(&config, &settings, WEIR_RUN_TRAIN, WEIR_DTYPE_F32, &row, 1, &plans[i]);
     }
     weir_value_set values = weir_stash_policy_values(settings.stash);
-    int64_t stash = 0, kv = weir_value_cols(&config, WEIR_VALUE_K);
+    int64_t stash_bytes = 0, kv = weir_value_cols(&config, WEIR_VALUE_K);
     for (int value = 0; value < WEIR_VALUE_COUNT; value++)
       if (values & weir_value_bit((weir_value)value))
-        stash += weir_value_cols(&config, (weir_value)value);
-    bool keeps_kv = values & weir_value_bit(WEIR_VALUE_K);
-    int64_t floats =
-        config.num_hidden_layers * stash + (keeps_kv ? 2 : 4) * kv + config.hidden_size + 3;
-    int64_t per_token = 4 * floats + 4 + 4 + 8;
+        stash_bytes += (in_bf16 && value != WEIR_VALUE_LSE ? 2 : 4) *
+                       weir_value_cols(&config, (weir_value)value);
+    bool works_on_kept_kv = !in_bf16 && values & weir_value_bit(WEIR_VALUE_K);
+    int64_t floats = (works_on_kept_kv ? 2 : 4) * kv + config.hidden_size + 3;
+    int64_t per_token = config.num_hidden_layers * stash_bytes + 4 * floats + 4 + 4 + 8;
     assert_int_equal(plans[1].step_arena_bytes - plans[0].step_arena_bytes, 4096 * per_token);
     assert_int_equal(plans[1].run_arena_bytes, plans[0].run_arena_bytes);
   }
@@ -265,10 +312,13 @@ static void memory_grows_by_what_must_be_held(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(plans_agree),
+      cmocka_unit_test(plans_agree_in_f64),
+      cmocka_unit_test(plans_agree_with_activations_in_bf16),
+      cmocka_unit_test(rounding_shows),
       cmocka_unit_test(packed_separate_and_accumulated_agree),
       cmocka_unit_test(policies_mix_by_layer),
-      cmocka_unit_test(planned_equals_used),
+      cmocka_unit_test(planned_equals_used_in_f64),
+      cmocka_unit_test(planned_equals_used_with_activations_in_bf16),
       cmocka_unit_test(sixty_four_bytes_more_show),
       cmocka_unit_test(memory_grows_by_what_must_be_held),
   };

@@ -333,6 +333,8 @@ static void test_planned_is_used(void **state) {
       "--validation-file validation.jsonl --stash input",
       "--validation-split 0.3 --max-length 300 --chunk-rows 64 --head-rows 32 --head-columns 100",
       "--save-dtype bf16 --num-train-epochs 2 --max-steps -1",
+      "--activation-dtype bf16 --stash all --validation-file validation.jsonl",
+      "--activation-dtype bf16 --max-length 300 --chunk-rows 64 --gradient-accumulation-steps 2",
   };
   for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
     const char *steps = strstr(variants[i], "max-steps") ? "" : "--max-steps 25";
@@ -454,13 +456,39 @@ static void test_bad_data(void **state) {
 /* What I4 promises, through the program: the plan does not change the bits. */
 static void test_plan_changes_no_bits(void **state) {
   (void)state;
-  expect(weir("train --model model --train-file train.jsonl --max-length 400 --max-steps 8 "
-              "--threads 1 --output plan-a --stash all --chunk-rows 512"),
-         0);
-  expect(weir("train --model model --train-file train.jsonl --max-length 400 --max-steps 8 "
-              "--threads 2 --output plan-b --stash input --chunk-rows 256"),
-         0);
-  assert_same_file("plan-a/model.safetensors", "plan-b/model.safetensors");
+  static const char *const precisions[] = {"", "--activation-dtype bf16"};
+  for (size_t i = 0; i < sizeof precisions / sizeof *precisions; i++) {
+    expect(weir("train --model model --train-file train.jsonl --max-length 400 --max-steps 8 "
+                "--threads 1 --output plan-a --overwrite-output-dir --stash all --chunk-rows 512 "
+                "%s",
+                precisions[i]),
+           0);
+    expect(weir("train --model model --train-file train.jsonl --max-length 400 --max-steps 8 "
+                "--threads 2 --output plan-b --overwrite-output-dir --stash input "
+                "--chunk-rows 256 %s",
+                precisions[i]),
+           0);
+    assert_same_file("plan-a/model.safetensors", "plan-b/model.safetensors");
+  }
+}
+
+/* The dtypes are said, kept, and cannot change on the way; what resumes gives the same bits. */
+static void test_precision(void **state) {
+  (void)state;
+#define ROUNDED TRAIN "--max-steps 12 --save-steps 5 --activation-dtype bf16 "
+  expect(weir(ROUNDED "--output rounded"), 0);
+  expect_said("activations bf16, stash bf16");
+  expect(weir(TRAIN "--max-steps 12 --save-steps 5 --output exact"), 0);
+  expect_said("activations f32, stash f32");
+  expect(weir(ROUNDED "--output rounded-again --resume-from-checkpoint rounded/checkpoint-5"), 0);
+  assert_same_file("rounded/model.safetensors", "rounded-again/model.safetensors");
+  expect(weir(TRAIN "--max-steps 12 --output exact --resume-from-checkpoint rounded/checkpoint-5"),
+         2);
+  expect_said("activations_dtype was \"bf16\" and is now \"f32\"");
+  json_t *exact = load_metrics("exact"), *rounded = load_metrics("rounded");
+  assert_false(json_equal(exact, rounded));
+  json_decref(exact);
+  json_decref(rounded);
 }
 
 int main(void) {
@@ -475,6 +503,7 @@ int main(void) {
       cmocka_unit_test(test_resuming_another_run),
       cmocka_unit_test(test_bad_data),
       cmocka_unit_test(test_plan_changes_no_bits),
+      cmocka_unit_test(test_precision),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

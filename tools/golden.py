@@ -8,6 +8,8 @@ For each tiny random model, tests/golden/NAME gets
     ids.json             one sequence of token ids
     golden.safetensors   F64: `logits` [T,V], `loss` [1] (mean next-token negative log-likelihood),
                          and the gradient of that loss under the name of every tensor of the model
+    bf16.safetensors     what PyTorch makes of the same in bf16, weights rounded to bf16: `loss`
+                         (F32) and the gradients (BF16); for tests/test_golden_bf16.c
 
 Norm weights and biases are random too, so that a forgotten one shows.  Transformers narrows to f32
 in places even when the model is f64 (norms, rotary angles, softmax, loss); class NoNarrowing undoes
@@ -290,6 +292,19 @@ def run(model, ids):
     return output
 
 
+def make_bf16(config, weights, ids, path, made_by):
+    """Weights, activations and gradients in bf16, as PyTorch does it; rotary angles stay f32."""
+    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).eval()
+    for key, parameter in model.named_parameters():
+        assert parameter.dtype == torch.bfloat16
+        with torch.no_grad():
+            parameter.copy_(weights[key].to(torch.bfloat16))
+    loss = model(input_ids=ids[None], labels=ids[None], use_cache=False).loss
+    loss.backward()
+    gradients = {key: value.grad.contiguous() for key, value in model.named_parameters()}
+    safetensors.torch.save_file({"loss": loss.detach().float()[None]} | gradients, path, made_by)
+
+
 def make(name, config, directory):
     generator = torch.Generator().manual_seed(SEED)
     model = build(config)
@@ -317,6 +332,7 @@ def make(name, config, directory):
     safetensors.torch.save_file(
         golden | {key: value.contiguous() for key, value in gradients.items()},
         directory / "golden.safetensors", {"made_by": made_by})
+    make_bf16(config, weights, ids, directory / "bf16.safetensors", {"made_by": made_by})
 
 
 def main():

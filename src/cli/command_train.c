@@ -163,7 +163,8 @@ static void add_cuts(json_t *recipe, const weir_session *session) {
 
 static weir_status open_checkpoint(train_command *command) {
   weir_session *session = &command->session;
-  command->recipe = weir_training_settings_recipe(&command->settings, session->device->real);
+  command->recipe = weir_training_settings_recipe(&command->settings, &session->settings.precision,
+                                                  session->device->real);
   command->machine = weir_training_options_machine();
   if (!command->recipe || !command->machine)
     return weir_fail(WEIR_FAILED, "no memory for the recipe");
@@ -310,8 +311,7 @@ static weir_status train(train_command *command) {
       .journal = &command->journal,
       .progress = command->progress,
   };
-  weir_log_info("weights, gradients and moments are %s; the model is saved as %s; seed %llu",
-                weir_dtype_name(session->device->real), weir_dtype_name(training.save_dtype),
+  weir_log_info("the model is saved as %s; seed %llu", weir_dtype_name(training.save_dtype),
                 (unsigned long long)command->settings.seed);
   WEIR_TRY(weir_training_check_space(&training));
   weir_interrupt_begin();

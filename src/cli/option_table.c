@@ -123,6 +123,10 @@ const weir_option weir_option_table[] = {
    .help = "go on from a checkpoint, bit for bit"},
   {FLAG("dry_run"), .group = "Run", .commands = TRAIN, .help = "plan, check and print; train nothing"},
 
+  /* --- precision ------------------------------------------------------------------------------ */
+  {CHOICE("activation_dtype", "f32|bf16"), .default_text = "f32", .group = "Precision",
+   .commands = STREAMED, .help = "values of the layers are rounded to this and stashed in it"},
+
   /* --- memory --------------------------------------------------------------------------------- */
   {BYTES("memory"), .range = "[1, inf)", .group = "Memory", .commands = TRAIN | PLAN,
    .help = "what the process may hold; refused (exit 3) where it does not fit"},

@@ -67,6 +67,12 @@ static weir_status find_model(const weir_options *options, const char **path) {
   return WEIR_OK;
 }
 
+static weir_precision precision_of(const weir_options *options) {
+  return (weir_precision){
+      .bf16_activations = strcmp(text_of(options, "activation_dtype", "f32"), "bf16") == 0,
+  };
+}
+
 static weir_status read_settings(const weir_options *options, weir_session *session) {
   int64_t n_layers = session->config.num_hidden_layers;
   weir_stash_policy policy = WEIR_STASH_ATTN;
@@ -82,6 +88,7 @@ static weir_status read_settings(const weir_options *options, weir_session *sess
       .head_rows = integer_of(options, "head_rows", WEIR_DEFAULT_HEAD_ROWS),
       .head_columns = integer_of(options, "head_columns", WEIR_DEFAULT_HEAD_COLUMNS),
       .stash = session->stash,
+      .precision = precision_of(options),
   };
   return WEIR_OK;
 }

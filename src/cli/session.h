@@ -28,7 +28,8 @@ typedef struct weir_session {
 /* Checks the headers of a model directory's weights; reads no weight.
  *
  * Options: --model (or --model-config), --threads, --device, --chunk-rows, --head-rows,
- * --head-columns and --stash as far as the command has them; elsewhere their defaults. */
+ * --head-columns, --stash and those of precision as far as the command has them; elsewhere their
+ * defaults. */
 weir_status weir_session_open(const weir_options *options, weir_session *session);
 
 /* A request with everything but the work: the caller adds rows and phases. */

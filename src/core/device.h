@@ -82,10 +82,13 @@ enum {
 typedef struct weir_device weir_device;
 
 typedef struct weir_device_operations {
-  /* dst = 0, or dst = src, or dst += src.  Same shapes. */
+  /* dst = 0, or dst = src, or dst += src.  Same shapes.  copy also converts between `real` and
+   * bf16: widening is exact, narrowing rounds as `round` does and is exact after it. */
   void (*zero)(weir_device *device, weir_tensor dst);
   void (*copy)(weir_device *device, weir_tensor dst, weir_tensor src);
   void (*add)(weir_device *device, weir_tensor dst, weir_tensor src);
+  /* y = x rounded to the nearest bf16, ties to even; both stay `real`.  y may be x. */
+  void (*round)(weir_device *device, weir_tensor y, weir_tensor x);
 
   /* Between the host and the device; `host` holds weir_tensor_bytes() bytes of the tensor's dtype.
    * write may return before it has happened: host memory stays unchanged until the step ends.

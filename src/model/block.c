@@ -60,6 +60,12 @@ static weir_attention attention_of(const chunk_view *chunk) {
   };
 }
 
+/* A value is rounded once, here, whatever keeps it later: a stash in bf16 is lossless (I4). */
+static void born(const chunk_view *chunk, weir_tensor value) {
+  weir_device *device = chunk->block->device;
+  if (chunk->block->rounds) device->operations->round(device, value, value);
+}
+
 /* ---- one operation with the weights of this layer ---- */
 
 static void norm(const chunk_view *chunk, weir_tensor y, weir_tensor x, weir_role weight,
@@ -68,6 +74,7 @@ static void norm(const chunk_view *chunk, weir_tensor y, weir_tensor x, weir_rol
   weir_device *device = block->device;
   device->operations->norm_forward(device, block->config->norm, block->config->norm_epsilon, y, x,
                                    block->weights[weight], block->weights[bias]);
+  born(chunk, y);
 }
 
 /* g += norm'(dy) at x. */
@@ -86,6 +93,13 @@ static void linear(const chunk_view *chunk, weir_tensor y, weir_tensor x, weir_r
   weir_device *device = block->device;
   device->operations->linear_forward(device, y, x, block->weights[weight], block->weights[bias],
                                      accumulate);
+}
+
+/* A value that is a product and nothing more. */
+static void linear_value(const chunk_view *chunk, weir_tensor y, weir_tensor x, weir_role weight,
+                         weir_role bias) {
+  linear(chunk, y, x, weight, bias, false);
+  born(chunk, y);
 }
 
 /* dx (+)= dy w, and the weight's gradient from dy and x. */
@@ -119,6 +133,7 @@ static void finish_heads(const chunk_view *chunk, weir_tensor y, weir_tensor raw
         block->device, WEIR_NORM_RMS, block->config->norm_epsilon, by_head(chunk, y),
         by_head(chunk, raw), block->weights[weight], (weir_tensor){0});
   rope(chunk, y, +1);
+  born(chunk, y);
 }
 
 /* Mirror of finish_heads, in place. */
@@ -140,17 +155,23 @@ static weir_tensor raw_or(const chunk_view *chunk, weir_value raw, weir_tensor o
   return chunk->block->config->qk_norm ? chunk->value[raw] : otherwise;
 }
 
+static void linear_heads(const chunk_view *chunk, weir_tensor raw, weir_role weight,
+                         weir_role bias) {
+  linear(chunk, raw, chunk->value[WEIR_VALUE_ATTENTION_NORMED], weight, bias, false);
+  if (chunk->block->config->qk_norm) born(chunk, raw);
+}
+
 static void forward_keys_values(const chunk_view *chunk, weir_value_set present) {
   const weir_tensor *value = chunk->value;
   bool needs_k = !(present & weir_value_bit(WEIR_VALUE_K));
   bool needs_raw = chunk->block->config->qk_norm && !(present & weir_value_bit(WEIR_VALUE_K_RAW));
   weir_tensor raw = raw_or(chunk, WEIR_VALUE_K_RAW, value[WEIR_VALUE_K]);
   if (needs_raw || (needs_k && !chunk->block->config->qk_norm))
-    linear(chunk, raw, value[WEIR_VALUE_ATTENTION_NORMED], WEIR_ROLE_K, WEIR_ROLE_K_BIAS, false);
+    linear_heads(chunk, raw, WEIR_ROLE_K, WEIR_ROLE_K_BIAS);
   if (needs_k) finish_heads(chunk, value[WEIR_VALUE_K], raw, WEIR_ROLE_K_NORM);
   if (!(present & weir_value_bit(WEIR_VALUE_V)))
-    linear(chunk, value[WEIR_VALUE_V], value[WEIR_VALUE_ATTENTION_NORMED], WEIR_ROLE_V,
-           WEIR_ROLE_V_BIAS, false);
+    linear_value(chunk, value[WEIR_VALUE_V], value[WEIR_VALUE_ATTENTION_NORMED], WEIR_ROLE_V,
+                 WEIR_ROLE_V_BIAS);
 }
 
 static void forward_attention(const chunk_view *chunk, weir_value_set present) {
@@ -161,7 +182,7 @@ static void forward_attention(const chunk_view *chunk, weir_value_set present) {
          WEIR_ROLE_ATTENTION_NORM, WEIR_ROLE_ATTENTION_NORM_BIAS);
   if (!(present & weir_value_bit(WEIR_VALUE_Q))) {
     weir_tensor raw = raw_or(chunk, WEIR_VALUE_Q_RAW, value[WEIR_VALUE_Q]);
-    linear(chunk, raw, value[WEIR_VALUE_ATTENTION_NORMED], WEIR_ROLE_Q, WEIR_ROLE_Q_BIAS, false);
+    linear_heads(chunk, raw, WEIR_ROLE_Q, WEIR_ROLE_Q_BIAS);
     finish_heads(chunk, value[WEIR_VALUE_Q], raw, WEIR_ROLE_Q_NORM);
   }
   forward_keys_values(chunk, present);
@@ -170,6 +191,7 @@ static void forward_attention(const chunk_view *chunk, weir_value_set present) {
     block->device->operations->attention_forward(block->device, &attention,
                                                  value[WEIR_VALUE_ATTENTION], value[WEIR_VALUE_LSE],
                                                  value[WEIR_VALUE_Q], block->keys, block->values);
+    born(chunk, value[WEIR_VALUE_ATTENTION]);
   }
 }
 
@@ -184,6 +206,7 @@ static void activate(const chunk_view *chunk) {
   else
     operations->activation_forward(block->device, f, value[WEIR_VALUE_ACTIVATED],
                                    value[WEIR_VALUE_UP]);
+  born(chunk, value[WEIR_VALUE_ACTIVATED]);
 }
 
 static void forward_mlp(const chunk_view *chunk, weir_value_set present) {
@@ -193,8 +216,8 @@ static void forward_mlp(const chunk_view *chunk, weir_value_set present) {
     norm(chunk, normed, value[WEIR_VALUE_MIDDLE], WEIR_ROLE_MLP_NORM, WEIR_ROLE_MLP_NORM_BIAS);
   if (present & weir_value_bit(WEIR_VALUE_ACTIVATED)) return;
   if (chunk->block->config->gated_mlp)
-    linear(chunk, value[WEIR_VALUE_GATE], normed, WEIR_ROLE_GATE, WEIR_ROLE_GATE_BIAS, false);
-  linear(chunk, value[WEIR_VALUE_UP], normed, WEIR_ROLE_UP, WEIR_ROLE_UP_BIAS, false);
+    linear_value(chunk, value[WEIR_VALUE_GATE], normed, WEIR_ROLE_GATE, WEIR_ROLE_GATE_BIAS);
+  linear_value(chunk, value[WEIR_VALUE_UP], normed, WEIR_ROLE_UP, WEIR_ROLE_UP_BIAS);
   activate(chunk);
 }
 
@@ -204,6 +227,7 @@ static void add_product(const chunk_view *chunk, weir_tensor sum, weir_tensor re
   weir_device *device = chunk->block->device;
   if (!same_place(sum, residual)) device->operations->copy(device, sum, residual);
   linear(chunk, sum, x, weight, bias, true);
+  born(chunk, sum);
 }
 
 void weir_block_keys_values(const weir_block *block, int64_t first_row,

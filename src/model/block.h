@@ -62,6 +62,7 @@ typedef struct weir_block {
   const weir_tensor *gradients; /* likewise, for backward */
   weir_tensor keys, values;     /* [T,G*K], rows filled as chunks go by */
   weir_tensor dkeys, dvalues;   /* [T,G*K], for backward */
+  bool rounds;                  /* every value but LSE, and the output, to bf16 where it is born */
 } weir_block;
 
 /* Computes K and V of the chunk that starts at token first_row into the block's rows, using the

@@ -36,6 +36,15 @@ static const char *stash_name(const weir_plan_request *request) {
   return weir_stash_policy_name(stash[0]);
 }
 
+static void print_dtypes(FILE *out, const weir_plan_request *request) {
+  weir_holding table[WEIR_MAX_HOLDINGS];
+  const int n_rows = weir_precision_table(&request->settings.precision, request->real, table);
+  fprintf(out, "  dtypes: ");
+  for (int i = 0; i < n_rows; i++)
+    fprintf(out, "%s%s %s", i ? ", " : "", table[i].what, weir_dtype_name(table[i].dtype));
+  fprintf(out, "\n");
+}
+
 static void print_bytes(FILE *out, const char *name, uint64_t bytes, const char *help) {
   char size[WEIR_BYTES_TEXT];
   fprintf(out, "  %-12s %11s  %16llu bytes  %s\n", name, weir_bytes_to_text(bytes, size),
@@ -51,10 +60,10 @@ char *weir_plan_text(const weir_plan_request *request, const weir_plan *plan) {
           (long long)weir_model_config_parameters(request->config),
           (long long)request->config->num_hidden_layers, (long long)longest_row(request),
           (long long)tokens_per_step(request));
-  fprintf(out, "  chunks of %lld rows, head %lld rows x %lld classes, stash %s, %s, %d threads\n",
+  fprintf(out, "  chunks of %lld rows, head %lld rows x %lld classes, stash %s, %d threads\n",
           (long long)request->settings.chunk_rows, (long long)request->settings.head_rows,
-          (long long)request->settings.head_columns, stash_name(request),
-          weir_dtype_name(request->real), request->n_threads);
+          (long long)request->settings.head_columns, stash_name(request), request->n_threads);
+  print_dtypes(out, request);
   fprintf(out, "held at the peak:\n");
   for (int kind = 0; kind < WEIR_MEMORY_KIND_COUNT; kind++)
     if (plan->dry.bytes_by_kind[kind])
@@ -98,6 +107,15 @@ static json_t *settings_json(const weir_plan_request *request) {
                    (json_int_t)request->settings.head_columns, "stash", stash);
 }
 
+static json_t *dtypes_json(const weir_plan_request *request) {
+  weir_holding table[WEIR_MAX_HOLDINGS];
+  const int n_rows = weir_precision_table(&request->settings.precision, request->real, table);
+  json_t *dtypes = json_object();
+  for (int i = 0; i < n_rows; i++)
+    json_object_set_new(dtypes, table[i].what, json_string(weir_dtype_name(table[i].dtype)));
+  return dtypes;
+}
+
 static json_t *operations_json(const weir_plan *plan) {
   json_t *operations = json_object();
   for (int i = 0; i < plan->dry.n_counts; i++) {
@@ -113,12 +131,12 @@ json_t *weir_plan_json(const weir_plan_request *request, const weir_plan *plan) 
   char where[128];
   weir_step_position_text(&plan->dry.peak_position, where, sizeof where);
   return json_pack(
-      "{s:i, s:I, s:s, s:s, s:o, s:{s:I, s:I}, s:f, s:f, s:n, s:I, s:I, s:s, s:i, s:o, s:o}",
+      "{s:i, s:I, s:s, s:s, s:o, s:{s:I, s:I}, s:f, s:f, s:n, s:I, s:I, s:s, s:o, s:i, s:o, s:o}",
       "format_version", 1, "peak_bytes", (json_int_t)plan->peak_bytes, "peak_operation",
       plan->dry.peak_operation, "peak_position", where, "bytes_by_kind", kinds_json(plan), "arenas",
       "run", (json_int_t)plan->run_arena_bytes, "step", (json_int_t)plan->step_arena_bytes, "flops",
       plan->dry.flops, "bytes_moved", plan->dry.bytes_moved, "seconds_per_step", "max_row_tokens",
       (json_int_t)longest_row(request), "tokens_per_step", (json_int_t)tokens_per_step(request),
-      "dtype", weir_dtype_name(request->real), "threads", request->n_threads, "settings",
-      settings_json(request), "operations", operations_json(plan));
+      "dtype", weir_dtype_name(request->real), "dtypes", dtypes_json(request), "threads",
+      request->n_threads, "settings", settings_json(request), "operations", operations_json(plan));
 }

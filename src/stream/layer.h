@@ -11,7 +11,8 @@
 #include "stream/unit.h"
 
 /* Reads slot->kept[INPUT] [T,D], fills the slot's other values, writes output [T,D], which may be
- * the input itself where nothing will be rebuilt.
+ * the input itself where nothing will be rebuilt.  Slot and output may be bf16 where values are
+ * rounded to it.
  *
  * Decoding goes on from a KV cache: the output, the input and the slot's other values may have
  * fewer rows than the row has tokens, N of them.  They are then its last N tokens, and K and V of

@@ -8,16 +8,18 @@
 #define WEIR_STREAM_RUN_H
 
 #include "core/device.h"
+#include "core/precision.h"
 #include "model/parameter.h"
 #include "stream/stash.h"
 
 /* Part of the plan: none of it changes results beyond the order of additions, and multiples of
- * WEIR_BLOCK_ROWS not even that (I1, I4). */
+ * WEIR_BLOCK_ROWS not even that (I1, I4).  Precision alone is the recipe's. */
 typedef struct weir_stream_settings {
   int64_t chunk_rows;             /* rows of a chunk inside layers */
   int64_t head_rows;              /* rows of a block of the head */
   int64_t head_columns;           /* classes of a tile of logits */
   const weir_stash_policy *stash; /* [L], borrowed; one policy per layer */
+  weir_precision precision;
 } weir_stream_settings;
 
 enum {

@@ -31,12 +31,13 @@ weir_value_set weir_stash_policy_values(weir_stash_policy policy) {
 }
 
 void weir_stash_slot_allocate(weir_stash_slot *slot, weir_arena *arena,
-                              const weir_model_config *config, weir_dtype real,
+                              const weir_model_config *config, weir_dtype real, bool in_bf16,
                               weir_value_set values, int64_t n_tokens) {
   *slot = (weir_stash_slot){0};
   for (weir_value value = 0; value < WEIR_VALUE_COUNT; value++) {
     int64_t cols = weir_value_cols(config, value);
+    weir_dtype dtype = in_bf16 && value != WEIR_VALUE_LSE ? WEIR_DTYPE_BF16 : real;
     if (cols && (values & weir_value_bit(value)))
-      slot->kept[value] = weir_tensor_allocate(arena, WEIR_MEMORY_STASH, real, n_tokens, cols);
+      slot->kept[value] = weir_tensor_allocate(arena, WEIR_MEMORY_STASH, dtype, n_tokens, cols);
   }
 }

@@ -29,9 +29,10 @@ typedef struct weir_stash_slot {
   weir_tensor kept[WEIR_VALUE_COUNT];
 } weir_stash_slot;
 
-/* Takes the given values of a layer of T tokens from the arena. */
+/* Takes the given values of a layer of T tokens from the arena, in `real` or, where values are
+ * rounded as they are born, all but LSE in bf16: what is kept comes back as it was. */
 void weir_stash_slot_allocate(weir_stash_slot *slot, weir_arena *arena,
-                              const weir_model_config *config, weir_dtype real,
+                              const weir_model_config *config, weir_dtype real, bool in_bf16,
                               weir_value_set values, int64_t n_tokens);
 
 #endif

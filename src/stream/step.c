@@ -60,6 +60,14 @@ static void embed(weir_run *run, const row_tensors *row, weir_tensor x) {
   if (run->config->learned_positions)
     operations->position_forward(run->device, x, unit.weights[WEIR_ROLE_POSITIONS], row->sequences,
                                  0);
+  if (run->settings.precision.bf16_activations) operations->round(run->device, x, x);
+}
+
+/* By way of the hidden states, which wait for the last layer, where the slot is narrower. */
+static void embed_into(weir_run *run, const row_tensors *row, weir_tensor slot) {
+  bool is_real = slot.dtype == run->device->real;
+  embed(run, row, is_real ? slot : row->hidden);
+  if (!is_real) run->device->operations->copy(run->device, slot, row->hidden);
 }
 
 static void embed_backward(weir_run *run, const row_tensors *row, const weir_unit *unit) {
@@ -92,13 +100,14 @@ static void run_head(weir_run *run, const row_tensors *row, const weir_unit *uni
 static void open_slot(weir_run *run, int64_t layer, int64_t n_tokens) {
   run->marks[layer] = weir_arena_mark_take(run->step_arena);
   weir_stash_slot_allocate(&run->slots[layer], run->step_arena, run->config, run->device->real,
+                           run->settings.precision.bf16_activations,
                            weir_stash_policy_values(run->settings.stash[layer]), n_tokens);
 }
 
 static void forward_layers(weir_run *run, const row_tensors *row) {
   int64_t n_layers = run->config->num_hidden_layers, n_tokens = row->sequences->n_tokens;
   open_slot(run, 0, n_tokens);
-  embed(run, row, run->slots[0].kept[WEIR_VALUE_INPUT]);
+  embed_into(run, row, run->slots[0].kept[WEIR_VALUE_INPUT]);
   for (int64_t layer = 0; layer < n_layers; layer++) {
     bool last = layer + 1 == n_layers;
     if (!last) open_slot(run, layer + 1, n_tokens);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "train/settings.h"
 
-#include "core/tensor.h"
-
 #include <math.h>
+#include <stdio.h>
 
 weir_status weir_training_settings_settle(weir_training_settings *settings,
                                           int64_t steps_per_epoch) {
@@ -27,19 +26,31 @@ static bool depends_on_n_steps(weir_schedule_kind kind) {
   return kind != WEIR_SCHEDULE_CONSTANT && kind != WEIR_SCHEDULE_CONSTANT_WITH_WARMUP;
 }
 
-json_t *weir_training_settings_recipe(const weir_training_settings *settings, weir_dtype real) {
+/* The whole dtype table, so that a checkpoint says what it is made of. */
+static void add_dtypes(json_t *recipe, const weir_precision *precision, weir_dtype real) {
+  weir_holding table[WEIR_MAX_HOLDINGS];
+  const int n_rows = weir_precision_table(precision, real, table);
+  for (int i = 0; i < n_rows; i++) {
+    char key[64];
+    snprintf(key, sizeof key, "%s_dtype", table[i].what);
+    json_object_set_new(recipe, key, json_string(weir_dtype_name(table[i].dtype)));
+  }
+}
+
+json_t *weir_training_settings_recipe(const weir_training_settings *settings,
+                                      const weir_precision *precision, weir_dtype real) {
   const weir_schedule *schedule = &settings->schedule;
   const weir_adamw *adamw = &settings->adamw;
   json_t *recipe = json_pack(
-      "{s:I, s:I, s:I, s:f, s:s, s:f, s:I, s:f, s:f, s:f, s:f, s:f, s:I, s:s}", "max_length",
+      "{s:I, s:I, s:I, s:f, s:s, s:f, s:I, s:f, s:f, s:f, s:f, s:f, s:I}", "max_length",
       (json_int_t)settings->max_length, "per_device_train_batch_size",
       (json_int_t)settings->per_device_train_batch_size, "gradient_accumulation_steps",
       (json_int_t)settings->gradient_accumulation_steps, "learning_rate", schedule->learning_rate,
       "lr_scheduler_type", weir_schedule_kind_name(schedule->kind), "min_lr_rate",
       schedule->min_lr_rate, "warmup_steps", (json_int_t)schedule->warmup_steps, "weight_decay",
       adamw->weight_decay, "adam_beta1", adamw->beta1, "adam_beta2", adamw->beta2, "adam_epsilon",
-      adamw->epsilon, "max_grad_norm", settings->max_grad_norm, "seed", (json_int_t)settings->seed,
-      "dtype", weir_dtype_name(real));
+      adamw->epsilon, "max_grad_norm", settings->max_grad_norm, "seed", (json_int_t)settings->seed);
+  if (recipe) add_dtypes(recipe, precision, real);
   if (recipe && depends_on_n_steps(schedule->kind))
     json_object_set_new(recipe, "max_steps", json_integer((json_int_t)schedule->n_steps));
   return recipe;

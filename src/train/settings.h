@@ -5,6 +5,7 @@
 #define WEIR_TRAIN_SETTINGS_H
 
 #include "core/device.h"
+#include "core/precision.h"
 #include "optim/schedule.h"
 
 #include <jansson.h>
@@ -30,6 +31,7 @@ weir_status weir_training_settings_settle(weir_training_settings *settings,
 
 /* Every setting that changes numbers, and no other: what a resumed run has to repeat.  The number
  * of steps is one only where the schedule depends on it.  New reference. */
-json_t *weir_training_settings_recipe(const weir_training_settings *settings, weir_dtype real);
+json_t *weir_training_settings_recipe(const weir_training_settings *settings,
+                                      const weir_precision *precision, weir_dtype real);
 
 #endif

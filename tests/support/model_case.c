@@ -4,6 +4,7 @@
  * the program's own loader, which the tests of the commands exercise. */
 #include "support/model_case.h"
 
+#include "core/convert.h"
 #include "device/cpu/cpu.h"
 #include "device/ref/ref.h"
 
@@ -71,6 +72,7 @@ void model_case_open(model_case *model, const char *directory, const model_case_
       .head_rows = settings->head_rows ? settings->head_rows : WEIR_DEFAULT_HEAD_ROWS,
       .head_columns = settings->head_columns ? settings->head_columns : WEIR_DEFAULT_HEAD_COLUMNS,
       .stash = model->stash,
+      .precision = settings->precision,
   };
   require(weir_run_create(&model->run, model->device, &model->run_arena, &model->step_arena,
                           &model->config, &model->table, &stream, WEIR_RUN_GRADIENTS));
@@ -87,17 +89,20 @@ void model_case_close(model_case *model) {
   free(model->stash);
 }
 
-static double file_element(const void *data, bool wide, int64_t i) {
-  return wide ? ((const double *)data)[i] : (double)((const float *)data)[i];
+static weir_dtype file_dtype(const weir_safetensors_entry *entry) {
+  if (strcmp(entry->dtype, "F64") == 0) return WEIR_DTYPE_F64;
+  if (strcmp(entry->dtype, "BF16") == 0) return WEIR_DTYPE_BF16;
+  assert_string_equal(entry->dtype, "F32");
+  return WEIR_DTYPE_F32;
 }
 
 void model_case_file_values(const weir_safetensors *file, const weir_parameter *parameter,
                             double *values) {
   const weir_safetensors_entry *entry = weir_safetensors_find(file, parameter->file_name);
   if (!entry) fail_msg("no tensor %s in %s", parameter->file_name, weir_safetensors_path(file));
-  bool wide = strcmp(entry->dtype, "F64") == 0;
-  assert_true(wide || strcmp(entry->dtype, "F32") == 0);
-  const void *data = weir_safetensors_data(file, entry);
+  const weir_dtype dtype = file_dtype(entry);
+  const uint64_t element_bytes = weir_dtype_bytes(dtype);
+  const uint8_t *data = weir_safetensors_data(file, entry);
   for (int64_t row = 0; row < parameter->rows; row++)
     for (int64_t col = 0; col < parameter->cols; col++) {
       int64_t i;
@@ -107,8 +112,8 @@ void model_case_file_values(const weir_safetensors *file, const weir_parameter *
         i = col * parameter->file_rows + parameter->file_row + row;
       else
         i = (parameter->file_row + row) * parameter->cols + col;
-      assert_true((uint64_t)(i + 1) * (wide ? 8 : 4) <= entry->size_bytes);
-      *values++ = file_element(data, wide, i);
+      assert_true((uint64_t)(i + 1) * element_bytes <= entry->size_bytes);
+      weir_convert(values++, WEIR_DTYPE_F64, data + (uint64_t)i * element_bytes, dtype, 1);
     }
 }
 

@@ -21,6 +21,7 @@ extern const model_case_device model_case_ref, model_case_cpu; /* cpu: two threa
 typedef struct model_case_settings {
   int64_t chunk_rows, head_rows, head_columns;
   weir_stash_policy stash; /* of every layer */
+  weir_precision precision;
 } model_case_settings;
 
 typedef struct model_case {
@@ -39,7 +40,8 @@ void model_case_open(model_case *model, const char *directory, const model_case_
                      const model_case_settings *settings);
 void model_case_close(model_case *model);
 
-/* The elements of a file's tensor (F32 or F64) that are this parameter's, in memory's order. */
+/* The elements of a file's tensor (F32, F64 or BF16) that are this parameter's, in memory's order.
+ */
 void model_case_file_values(const weir_safetensors *file, const weir_parameter *parameter,
                             double *values);
 

@@ -135,6 +135,39 @@ static void run_add(weir_device *d, const operation_case *c, const weir_tensor *
   d->operations->add(d, t[0], t[1]);
 }
 
+static void run_round(weir_device *d, const operation_case *c, const weir_tensor *t) {
+  (void)c;
+  d->operations->round(d, t[0], t[1]);
+}
+
+static void round_cases(void) {
+  for (size_t i_rows = 0; i_rows < COUNT(row_counts); i_rows++)
+    for (int aliased = 0; aliased < 2; aliased++) {
+      operation_case *c =
+          begin("round", "%lld x 37%s", LL(row_counts[i_rows]), aliased ? ", in place" : "");
+      tokens(c, "y", row_counts[i_rows], 37);
+      made(c);
+      tokens(c, "x", row_counts[i_rows], 37);
+      if (aliased) alias(c, "y", "x");
+    }
+}
+
+/* To bf16 any numbers, from bf16 those it can hold. */
+static void converting_copy_cases(void) {
+  for (size_t i_rows = 0; i_rows < COUNT(row_counts); i_rows++)
+    for (int narrows = 0; narrows < 2; narrows++) {
+      operation_case *c =
+          begin("copy", "%lld x 37, %s bf16", LL(row_counts[i_rows]), narrows ? "to" : "from");
+      tokens(c, "dst", row_counts[i_rows], 37);
+      made(c);
+      tokens(c, "src", row_counts[i_rows], 37);
+      c->operands[narrows ? 0 : 1].type = OPERAND_BF16;
+      if (narrows) continue;
+      c->operands[1].fill = FILL_IDS;
+      c->operands[1].bound = 200;
+    }
+}
+
 static void memory_cases(const char *name) {
   for (size_t i_rows = 0; i_rows < COUNT(row_counts); i_rows++) {
     int64_t N = row_counts[i_rows];
@@ -729,6 +762,7 @@ const operation_spec operations[OPERATION_COUNT] = {
     {"zero", 0, 0, run_zero, NULL},
     {"copy", 0, 0, run_copy, NULL},
     {"add", 1e-7, 0, run_add, NULL},
+    {"round", 0, 0, run_round, NULL},
     {"embedding_forward", 1e-7, 0, run_embedding_forward, NULL},
     {"embedding_backward", 3e-7, 0, run_embedding_backward, NULL},
     {"position_forward", 1e-7, 0, run_position_forward, NULL},
@@ -758,7 +792,9 @@ const operation_case *operation_cases(int *n_cases) {
   if (n_cases_built == 0) {
     memory_cases("zero");
     memory_cases("copy");
+    converting_copy_cases();
     memory_cases("add");
+    round_cases();
     embedding_cases();
     position_cases("position_forward", true);
     position_cases("position_backward", false);

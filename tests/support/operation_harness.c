@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/operation_harness.h"
 
+#include "core/convert.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ARENA_BYTES = 64 << 20, GUARD_COUNT = 16, GUARD_VALUE = 0x5eed };
+enum { ARENA_BYTES = 64 << 20, GUARD_COUNT = 16, GUARD_VALUE = 0x5e /* also in bf16 */ };
 
 /* The workspace begins as NaN: no operation may rely on what it finds there. */
 void operation_bench_init(operation_bench *bench, weir_device *device) {
@@ -106,9 +108,10 @@ static uint64_t seed_of(const char *name) {
 /* ---- to the device and back ---- */
 
 static weir_dtype dtype_of(const weir_device *device, operand_type type) {
-  return type == OPERAND_REAL  ? device->real
-         : type == OPERAND_F64 ? WEIR_DTYPE_F64
-                               : WEIR_DTYPE_I32;
+  return type == OPERAND_REAL   ? device->real
+         : type == OPERAND_F64  ? WEIR_DTYPE_F64
+         : type == OPERAND_BF16 ? WEIR_DTYPE_BF16
+                                : WEIR_DTYPE_I32;
 }
 
 void operation_store(weir_device *device, weir_tensor tensor, const double *values) {
@@ -119,6 +122,8 @@ void operation_store(weir_device *device, weir_tensor tensor, const double *valu
       ((float *)host)[i] = (float)values[i];
     else if (tensor.dtype == WEIR_DTYPE_F64)
       ((double *)host)[i] = values[i];
+    else if (tensor.dtype == WEIR_DTYPE_BF16)
+      ((uint16_t *)host)[i] = weir_bf16_from_f32((float)values[i]);
     else
       ((int32_t *)host)[i] = (int32_t)values[i];
   }
@@ -135,6 +140,8 @@ void operation_load(weir_device *device, double *values, weir_tensor tensor) {
       values[i] = ((float *)host)[i];
     else if (tensor.dtype == WEIR_DTYPE_F64)
       values[i] = ((double *)host)[i];
+    else if (tensor.dtype == WEIR_DTYPE_BF16)
+      values[i] = (double)weir_f32_from_bf16(((uint16_t *)host)[i]);
     else
       values[i] = ((int32_t *)host)[i];
   }

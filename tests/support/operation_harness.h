@@ -16,6 +16,7 @@
 typedef enum operand_type {
   OPERAND_REAL, /* the device's arithmetic type */
   OPERAND_F64,
+  OPERAND_BF16,
   OPERAND_I32,
 } operand_type;
 

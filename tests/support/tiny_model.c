@@ -101,7 +101,8 @@ void tiny_open(tiny_model *model, const weir_model_config *config, weir_device *
   weir_stream_settings stream = {.chunk_rows = settings->chunk_rows,
                                  .head_rows = settings->head_rows,
                                  .head_columns = settings->head_columns,
-                                 .stash = model->stash};
+                                 .stash = model->stash,
+                                 .precision = settings->precision};
   WEIR_ASSERT(weir_run_create(&model->run, device, &model->run_arena, &model->step_arena,
                               &model->config, &model->table, &stream, purpose),
               ==, WEIR_OK);

@@ -26,6 +26,7 @@ typedef struct tiny_model {
 typedef struct tiny_settings {
   int64_t chunk_rows, head_rows, head_columns;
   weir_stash_policy stash;
+  weir_precision precision;
 } tiny_settings;
 
 /* Arenas of the given sizes (0: dry arenas), random weights that depend on nothing but their place

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Filling, copying, adding, and the way to and from the host. */
+ * Filling, copying, adding, rounding, and the way to and from the host. */
 #include "device/cpu/cpu_operations.h"
 
 #include <string.h>
@@ -13,7 +13,25 @@ static void zero(weir_device *device, weir_tensor dst) {
     memset(to + i, 0, (size_t)cpu_min(run, n - i));
 }
 
+static void convert(weir_device *device, weir_tensor dst, weir_tensor src) {
+  const bool widens = dst.dtype == device->real;
+  CPU_ASSERT_SHAPE(dst, widens ? device->real : WEIR_DTYPE_BF16, src.rows, src.cols);
+  CPU_ASSERT_SHAPE(src, widens ? WEIR_DTYPE_BF16 : device->real, src.rows, src.cols);
+  const weir_cpu_kernels *kernels = cpu_kernels(device);
+  int64_t n = weir_tensor_count(dst);
+#pragma omp parallel for num_threads(device->n_threads) if (n > CPU_PARALLEL_ELEMENTS)
+  for (int64_t i = 0; i < n; i += CPU_RUN_ELEMENTS)
+    if (widens)
+      kernels->widen(cpu_vector(dst) + i, cpu_bf16(src) + i, cpu_min(CPU_RUN_ELEMENTS, n - i));
+    else
+      kernels->narrow(cpu_bf16(dst) + i, cpu_vector(src) + i, cpu_min(CPU_RUN_ELEMENTS, n - i));
+}
+
 static void copy(weir_device *device, weir_tensor dst, weir_tensor src) {
+  if (dst.dtype != src.dtype) {
+    convert(device, dst, src);
+    return;
+  }
   CPU_ASSERT_SHAPE(dst, src.dtype, src.rows, src.cols);
   uint8_t *to = weir_tensor_data(dst);
   const uint8_t *from = weir_tensor_data(src);
@@ -33,6 +51,16 @@ static void add(weir_device *device, weir_tensor dst, weir_tensor src) {
     kernels->add(cpu_vector(dst) + i, cpu_vector(src) + i, cpu_min(CPU_RUN_ELEMENTS, n - i));
 }
 
+static void round_to_bf16(weir_device *device, weir_tensor y, weir_tensor x) {
+  CPU_ASSERT_SHAPE(x, device->real, x.rows, x.cols);
+  CPU_ASSERT_SHAPE(y, device->real, x.rows, x.cols);
+  const weir_cpu_kernels *kernels = cpu_kernels(device);
+  int64_t n = weir_tensor_count(y);
+#pragma omp parallel for num_threads(device->n_threads) if (n > CPU_PARALLEL_ELEMENTS)
+  for (int64_t i = 0; i < n; i += CPU_RUN_ELEMENTS)
+    kernels->round(cpu_vector(y) + i, cpu_vector(x) + i, cpu_min(CPU_RUN_ELEMENTS, n - i));
+}
+
 static void write(weir_device *device, weir_tensor dst, const void *host) {
   (void)device;
   memcpy(weir_tensor_data(dst), host, weir_tensor_bytes(dst));
@@ -47,6 +75,7 @@ void weir_cpu_operations_memory(weir_device_operations *operations) {
   operations->zero = zero;
   operations->copy = copy;
   operations->add = add;
+  operations->round = round_to_bf16;
   operations->write = write;
   operations->read = read;
 }

@@ -59,6 +59,10 @@ static inline float *cpu_vector(weir_tensor tensor) {
   return weir_tensor_data(tensor);
 }
 
+static inline uint16_t *cpu_bf16(weir_tensor tensor) {
+  return weir_tensor_data(tensor);
+}
+
 static inline const int32_t *cpu_ids(weir_tensor tensor) {
   return weir_tensor_data(tensor);
 }

@@ -23,6 +23,11 @@ typedef struct weir_cpu_kernels {
   float (*dot)(const float *a, const float *b, int64_t n);
   double (*sum_squares)(const float *x, int64_t n);
 
+  /* Numbers of bf16 in f32 and back; y may be x.  Narrowing is to nearest, ties to even. */
+  void (*round)(float *y, const float *x, int64_t n);
+  void (*narrow)(uint16_t *y, const float *x, int64_t n);
+  void (*widen)(float *y, const uint16_t *x, int64_t n);
+
   void (*activation_forward)(weir_activation f, float *y, const float *x, int64_t n);
   void (*activation_backward)(weir_activation f, float *dx, const float *dy, const float *x,
                               int64_t n);

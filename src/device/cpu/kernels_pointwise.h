@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels that treat each element alone: activations, gates, AdamW, and plain sums. */
+ * Kernels that treat each element alone: activations, gates, rounding, AdamW, and plain sums. */
 #ifndef WEIR_DEVICE_CPU_KERNELS_POINTWISE_H
 #define WEIR_DEVICE_CPU_KERNELS_POINTWISE_H
 
@@ -33,6 +33,33 @@ static double sum_squares(const float *x, int64_t n) {
     sum += v * v;
   }
   return vec_double_sum(&sum);
+}
+
+/* The bits of x as f32, rounded so that the low half can go; a NaN stays one. */
+SIMD vec_uint bf16_bits(vec x) {
+  vec_uint bits = (vec_uint)x, even = bits >> 16 & 1;
+  vec_int is_nan = x != x;
+  return ((bits + (0x7fff + even)) & ~(vec_uint)is_nan) | ((bits | 0x400000) & (vec_uint)is_nan);
+}
+
+static void round_bf16(float *y, const float *x, int64_t n) {
+  FOR_EACH_VECTOR(i, n)
+  vec_store(y + i, n - i, (vec)(bf16_bits(vec_load(x + i, n - i)) & 0xffff0000u));
+}
+
+static void narrow(uint16_t *y, const float *x, int64_t n) {
+  FOR_EACH_VECTOR(i, n) {
+    vec_half half = __builtin_convertvector(bf16_bits(vec_load(x + i, n - i)) >> 16, vec_half);
+    memcpy(y + i, &half, (size_t)(n - i < WEIR_LANES ? n - i : WEIR_LANES) * sizeof *y);
+  }
+}
+
+static void widen(float *y, const uint16_t *x, int64_t n) {
+  FOR_EACH_VECTOR(i, n) {
+    vec_half half = {0};
+    memcpy(&half, x + i, (size_t)(n - i < WEIR_LANES ? n - i : WEIR_LANES) * sizeof *x);
+    vec_store(y + i, n - i, (vec)(__builtin_convertvector(half, vec_uint) << 16));
+  }
 }
 
 /* The value of an activation and its derivative. */

@@ -12,6 +12,9 @@
       .scale = scale,                                                                              \
       .dot = dot,                                                                                  \
       .sum_squares = sum_squares,                                                                  \
+      .round = round_bf16,                                                                         \
+      .narrow = narrow,                                                                            \
+      .widen = widen,                                                                              \
       .activation_forward = activation_forward,                                                    \
       .activation_backward = activation_backward,                                                  \
       .gated_forward = gated_forward,                                                              \

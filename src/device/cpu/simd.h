@@ -28,6 +28,7 @@
 typedef float vec __attribute__((vector_size(4 * WEIR_LANES)));
 typedef int32_t vec_int __attribute__((vector_size(4 * WEIR_LANES)));
 typedef uint32_t vec_uint __attribute__((vector_size(4 * WEIR_LANES)));
+typedef uint16_t vec_half __attribute__((vector_size(2 * WEIR_LANES)));
 typedef double vec_double __attribute__((vector_size(8 * WEIR_LANES)));
 
 #define SIMD static inline __attribute__((always_inline, unused))

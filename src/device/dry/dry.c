@@ -77,6 +77,10 @@ static void add(weir_device *device, weir_tensor dst, weir_tensor src) {
   count(device, "add", elements(dst), 2 * size(dst) + size(src));
 }
 
+static void round_to_bf16(weir_device *device, weir_tensor y, weir_tensor x) {
+  count(device, "round", elements(x), size(y) + size(x));
+}
+
 static void write(weir_device *device, weir_tensor dst, const void *host) {
   (void)host;
   count(device, "write", 0, 2 * size(dst));
@@ -252,6 +256,7 @@ static const weir_device_operations operations = {
     .zero = zero,
     .copy = copy,
     .add = add,
+    .round = round_to_bf16,
     .write = write,
     .read = read,
     .embedding_forward = embedding_forward,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Filling, copying, adding, and the way to and from the host. */
+ * Filling, copying, adding, rounding, and the way to and from the host. */
+#include "core/convert.h"
 #include "device/ref/ref_operations.h"
 
 #include <string.h>
@@ -12,8 +13,19 @@ static void zero(weir_device *device, weir_tensor dst) {
 
 static void copy(weir_device *device, weir_tensor dst, weir_tensor src) {
   (void)device;
-  REF_ASSERT_SHAPE(dst, src.dtype, src.rows, src.cols);
-  memcpy(weir_tensor_data(dst), weir_tensor_data(src), weir_tensor_bytes(src));
+  REF_ASSERT_SHAPE(dst, dst.dtype, src.rows, src.cols);
+  weir_convert(weir_tensor_data(dst), dst.dtype, weir_tensor_data(src), src.dtype,
+               weir_tensor_count(src));
+}
+
+static void round_to_bf16(weir_device *device, weir_tensor y, weir_tensor x) {
+  REF_ASSERT_SHAPE(x, device->real, x.rows, x.cols);
+  REF_ASSERT_SHAPE(y, device->real, x.rows, x.cols);
+  for (int64_t i = 0; i < weir_tensor_count(x); i++) {
+    uint16_t rounded;
+    weir_convert(&rounded, WEIR_DTYPE_BF16, ref_vector(x) + i, WEIR_DTYPE_F64, 1);
+    ref_vector(y)[i] = (double)weir_f32_from_bf16(rounded);
+  }
 }
 
 static void add(weir_device *device, weir_tensor dst, weir_tensor src) {
@@ -36,6 +48,7 @@ void weir_ref_operations_memory(weir_device_operations *operations) {
   operations->zero = zero;
   operations->copy = copy;
   operations->add = add;
+  operations->round = round_to_bf16;
   operations->write = write;
   operations->read = read;
 }
