@@ -379,6 +379,28 @@ static void test_memory(void **state) {
   expect(weir(TRAIN "--max-steps 4 --output fits --memory 1GB"), 0);
 }
 
+/* The figure that weir plan announces does not depend on chance, and weir train accepts it. */
+static void test_announced_is_accepted(void **state) {
+  (void)state;
+  const json_int_t tolerance_bytes = 1 << 20;
+  json_int_t least = INT64_MAX, most = 0;
+  for (int i = 0; i < 5; i++) {
+    expect(weir("plan --model model --max-length 48 --json"), 0);
+    json_t *plan = json_loads(result, 0, NULL);
+    const json_int_t peak_bytes = json_integer_value(json_object_get(plan, "peak_bytes"));
+    json_decref(plan);
+    assert_true(peak_bytes > 0);
+    if (peak_bytes < least) least = peak_bytes;
+    if (peak_bytes > most) most = peak_bytes;
+  }
+  if (!(most - least <= tolerance_bytes))
+    fail_msg("from %lld to %lld bytes were announced", (long long)least, (long long)most);
+  expect(weir("train --model model --train-file train.jsonl --max-length 48 --max-steps 2 "
+              "--output announced --memory %lld",
+              (long long)(most + tolerance_bytes)),
+         0);
+}
+
 static void test_lock(void **state) {
   (void)state;
   pid_t child = start(TRAIN "--max-steps 1000000 --logging-steps 1 --save-steps 0 --output locked");
@@ -499,6 +521,7 @@ int main(void) {
       cmocka_unit_test(test_evaluation),
       cmocka_unit_test(test_planned_is_used),
       cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_announced_is_accepted),
       cmocka_unit_test(test_lock),
       cmocka_unit_test(test_resuming_another_run),
       cmocka_unit_test(test_bad_data),

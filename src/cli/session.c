@@ -10,6 +10,7 @@
 #include "device/ref/ref.h"
 #include "model/weights.h"
 
+#include <malloc.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,7 +126,11 @@ weir_plan_request weir_session_request(const weir_session *session, weir_run_pur
 
 weir_status weir_session_measure_library(weir_session *session, uint64_t *library_bytes) {
   if (!is_ref(session->device->name)) WEIR_TRY(weir_cpu_warm_up(session->device));
-  *library_bytes = weir_process_resident_bytes() + WEIR_FILE_STRIPES_BYTES;
+  /* What the warm-up gave back may or may not have gone back to the system: count none of it, then
+   * as much as every thread may take again. */
+  malloc_trim(0);
+  *library_bytes = weir_process_resident_bytes() + WEIR_FILE_STRIPES_BYTES +
+                   (uint64_t)session->device->n_threads * WEIR_PRODUCT_BYTES_PER_THREAD;
   return WEIR_OK;
 }
 

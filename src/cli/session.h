@@ -39,6 +39,10 @@ weir_plan_request weir_session_request(const weir_session *session, weir_run_pur
  * need; with the metrics of a long run it stays below this. */
 enum { WEIR_FILE_STRIPES_BYTES = 12 << 20 };
 
+/* What the product library takes and malloc keeps for a thread, beyond the warm-up's other traces.
+ */
+enum { WEIR_PRODUCT_BYTES_PER_THREAD = 8 << 20 };
+
 /* What the process holds without arenas: the program, its libraries made to take what they will
  * hold in training, thread stacks, WEIR_FILE_STRIPES_BYTES.  Call it before anything large is read.
  */
