@@ -310,6 +310,56 @@ static void memory_grows_by_what_must_be_held(void **state) {
   }
 }
 
+/* Weights of a model after one update, or before any. */
+static double *weights_after(const weir_model_config *config, const weir_micro_batch *row,
+                             weir_device *device, bool steps, double weight_decay,
+                             tiny_model *model, int64_t *n_values) {
+  tiny_open(model, config, device, &plain, WEIR_RUN_TRAIN, RUN_BYTES, STEP_BYTES);
+  const weir_adamw adamw = {1e-3, 0.9, 0.999, 1e-8, weight_decay, 1};
+  weir_step_result result;
+  if (steps) weir_step_train(&model->run, row, 1, &adamw, 0.0, &result);
+  double *values = tiny_read_all(model, model->run.weights, n_values);
+  return values;
+}
+
+/* Decay takes its part of every matrix, and nothing of norms and biases. */
+static void norms_and_biases_do_not_decay(void **state) {
+  (void)state;
+  const double decay = 0.5, part = 1e-3 * decay;
+  weir_device *device;
+  assert_int_equal(weir_ref_create(&device), WEIR_OK);
+  for (int architecture = 0; architecture < TINY_ARCHITECTURES; architecture++) {
+    weir_model_config config = tiny_config(architecture);
+    tiny_row row;
+    tiny_row_init(&row, &config, ragged, 4, 50.0);
+    tiny_model model;
+    int64_t n_values, n_kept = 0, n_decayed = 0;
+    double *before = weights_after(&config, &row.micro_batch, device, false, 0, &model, &n_values);
+    tiny_close(&model);
+    double *without = weights_after(&config, &row.micro_batch, device, true, 0, &model, &n_values);
+    tiny_close(&model);
+    double *with = weights_after(&config, &row.micro_batch, device, true, decay, &model, &n_values);
+    for (int64_t i = 0, j = 0; i < model.table.n_parameters; i++) {
+      const weir_parameter *parameter = &model.table.parameters[i];
+      for (int64_t end = j + parameter->rows * parameter->cols; j < end; j++) {
+        const double expected = parameter->is_vector ? 0 : part * before[j];
+        const double taken = without[j] - with[j];
+        *(parameter->is_vector ? &n_kept : &n_decayed) += 1;
+        if (!isfinite(taken) || !(fabs(taken - expected) <= 1e-12))
+          fail_msg("%s, %s: decay took %g, expected %g", tiny_name(architecture),
+                   parameter->file_name, taken, expected);
+      }
+    }
+    assert_true(n_kept > 0 && n_decayed > n_kept);
+    tiny_close(&model);
+    free(before);
+    free(without);
+    free(with);
+    tiny_row_deinit(&row);
+  }
+  weir_ref_destroy(device);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(plans_agree_in_f64),
@@ -317,6 +367,7 @@ int main(void) {
       cmocka_unit_test(rounding_shows),
       cmocka_unit_test(packed_separate_and_accumulated_agree),
       cmocka_unit_test(policies_mix_by_layer),
+      cmocka_unit_test(norms_and_biases_do_not_decay),
       cmocka_unit_test(planned_equals_used_in_f64),
       cmocka_unit_test(planned_equals_used_with_activations_in_bf16),
       cmocka_unit_test(sixty_four_bytes_more_show),
