@@ -76,8 +76,8 @@ void write_bash(FILE *file) {
   for (size_t i = 0; i < weir_n_commands; i++) {
     const char *space = strchr(weir_commands[i].name, ' ');
     if (space) group = weir_commands[i].name;
-    int n = (int)(space ? space - weir_commands[i].name : (long)strlen(weir_commands[i].name));
-    fprintf(file, "%s%.*s", i ? " " : "", n, weir_commands[i].name);
+    fprintf(file, "%s%.*s", i ? " " : "", (int)strcspn(weir_commands[i].name, " "),
+            weir_commands[i].name);
   }
   fputs("'\n  COMPREPLY=()\n"
         "  # --key=value arrives as three words.\n"

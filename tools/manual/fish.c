@@ -62,20 +62,18 @@ void write_fish(FILE *file) {
         "# Whether the command line's first words are these.\n"
         "function __weir_command\n"
         "    set -l words (commandline -opc)\n"
-        "    for i in (seq (count $argv))\n"
-        "        test \"$words[(math $i + 1)]\" = \"$argv[$i]\"; or return 1\n"
-        "    end\n"
+        "    string match -q -- \"weir $argv *\" \"weir $words[2..] \"\n"
         "end\n\n"
         "set -g __weir_commands",
         file);
   for (size_t i = 0; i < weir_n_commands; i++) {
-    const char *name = weir_commands[i].name, *space = strchr(name, ' ');
-    fprintf(file, " %.*s", (int)(space ? space - name : (long)strlen(name)), name);
+    const char *name = weir_commands[i].name;
+    fprintf(file, " %.*s", (int)strcspn(name, " "), name);
   }
   fputs("\ncomplete -c weir -f\n", file);
   for (size_t i = 0; i < weir_n_commands; i++) {
     const char *name = weir_commands[i].name, *space = strchr(name, ' ');
-    int n = (int)(space ? space - name : (long)strlen(name));
+    int n = (int)strcspn(name, " ");
     fprintf(file, "complete -c weir -n 'test (count (commandline -opc)) -eq 1' -a %.*s -d ", n,
             name);
     put_quoted(file, weir_commands[i].summary);

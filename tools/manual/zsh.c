@@ -77,9 +77,8 @@ void write_zsh(FILE *file) {
         "  local -a commands=(\n",
         file);
   for (size_t i = 0; i < weir_n_commands; i++) {
-    fputs("    '", file);
-    put(file, weir_commands[i].name);
-    fputc(':', file);
+    const char *name = weir_commands[i].name; /* its first word */
+    fprintf(file, "    '%.*s:", (int)strcspn(name, " "), name);
     put(file, weir_commands[i].summary);
     fputs("'\n", file);
   }
