@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 /* Quiet drops weir_log_info; warnings and errors are always written. */
-void weir_log_set_quiet(bool quiet);
+void weir_log_set_quiet(bool wanted);
 bool weir_log_is_quiet(void);
 
 /* One line each; the newline is added. */

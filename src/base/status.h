@@ -25,6 +25,10 @@ typedef enum weir_status {
 weir_status weir_fail(weir_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+#ifdef __clang_analyzer__ /* which does not see into another file */
+#define weir_fail(status, ...) ((void)weir_fail((status), __VA_ARGS__), (status))
+#endif
+
 /* Puts "<text>: " before the message already recorded and returns `status`; call on the way up. */
 weir_status weir_fail_at(weir_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

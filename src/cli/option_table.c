@@ -23,9 +23,9 @@ enum {
 #define INTEGER(text)       .type = WEIR_OPTION_INTEGER, .name = text
 #define REAL(text)          .type = WEIR_OPTION_REAL, .name = text
 #define BYTES(text)         .type = WEIR_OPTION_BYTES, .unit = "SIZE", .name = text
-#define CHOICE(text, list)  .type = WEIR_OPTION_CHOICE, .choices = list, .name = text
-#define STRING(text, what)  .type = WEIR_OPTION_STRING, .unit = what, .name = text
-#define STRINGS(text, what) .type = WEIR_OPTION_STRINGS, .unit = what, .name = text
+#define CHOICE(text, list)  .type = WEIR_OPTION_CHOICE, .choices = (list), .name = text
+#define STRING(text, what)  .type = WEIR_OPTION_STRING, .unit = (what), .name = text
+#define STRINGS(text, what) .type = WEIR_OPTION_STRINGS, .unit = (what), .name = text
 
 /* clang-format off */
 const weir_option weir_option_table[] = {

@@ -66,8 +66,9 @@ static weir_status read_row(const reading *r, const char *where, int64_t number,
 }
 
 static bool is_blank(const char *text, size_t n_bytes) {
+  static const char blanks[] = {' ', '\t', '\r', '\n'};
   for (size_t i = 0; i < n_bytes; i++)
-    if (!memchr(" \t\r\n", text[i], 4)) return false;
+    if (!memchr(blanks, text[i], sizeof blanks)) return false;
   return true;
 }
 

@@ -118,7 +118,7 @@ static weir_status parse_entry(const weir_safetensors *file, const char *name, c
   const json_t *dtype = json_object_get(value, "dtype");
   const json_t *dims = json_object_get(value, "shape");
   const json_t *range = json_object_get(value, "data_offsets");
-  int64_t offsets[2];
+  int64_t offsets[2] = {0, 0};
   if (!json_is_string(dtype) || !json_is_array(dims) || !json_is_array(range))
     return weir_fail(WEIR_BAD_INPUT,
                      "%s: tensor \"%s\" lacks a dtype (string), shape (array) or data_offsets "

@@ -66,15 +66,15 @@ typedef struct weir_block {
 } weir_block;
 
 /* Computes K and V of the chunk that starts at token first_row into the block's rows, using the
- * tensors bound to ATTENTION_NORMED and K_RAW in `chunk`; INPUT is read. */
+ * tensors bound to ATTENTION_NORMED and K_RAW in `value`; INPUT is read. */
 void weir_block_keys_values(const weir_block *block, int64_t first_row,
-                            const weir_tensor chunk[WEIR_VALUE_COUNT]);
+                            const weir_tensor value[WEIR_VALUE_COUNT]);
 
 /* Computes every value that is not in `present` into its bound tensor, then `output` [C,D] if it
  * exists.  Bindings may alias where core/device.h allows it (weir_block_bind does); MIDDLE may be
  * `output` itself, and `output` may be INPUT. */
 void weir_block_forward(const weir_block *block, int64_t first_row,
-                        const weir_tensor chunk[WEIR_VALUE_COUNT], weir_value_set present,
+                        const weir_tensor value[WEIR_VALUE_COUNT], weir_value_set present,
                         weir_tensor output);
 
 /* All values of the chunk are present.  g [C,D]: in, the gradient of the layer's output; out, of
@@ -82,6 +82,6 @@ void weir_block_forward(const weir_block *block, int64_t first_row,
  * whose rows [first_row, first_row + C) it completes and turns back.  Chunks come last to first.
  * GATE and UP are overwritten. */
 void weir_block_backward(const weir_block *block, int64_t first_row,
-                         const weir_tensor chunk[WEIR_VALUE_COUNT], weir_tensor g);
+                         const weir_tensor value[WEIR_VALUE_COUNT], weir_tensor g);
 
 #endif
