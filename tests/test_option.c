@@ -166,13 +166,13 @@ static void test_sizes(void **state) {
   static const struct {
     const char *text;
     uint64_t bytes;
-  } good[] = {{"0", 0},           {"123", 123},          {"64kB", 64000},
-              {"2MB", 2000000},   {"1.5GB", 1500000000}, {"1KiB", 1024},
-              {"2 MiB", 2 << 20}, {"0.5GiB", 1 << 29}};
-  static const char *const bad[] = {"",    "1.5", "kB",    "-1", "1K",
-                                    "1KB", "1kb", "1TB",   "1 ", "1.kB",
-                                    "0x1", "1e3", "1GiBx", " 1", "99999999999GiB",
-                                    "+1"};
+  } good[] = {{"0", 0},          {"123", 123},          {"64kB", 64000},
+              {"2MB", 2000000},  {"1.5GB", 1500000000}, {"1KiB", 1024},
+              {"2MiB", 2 << 20}, {"0.5GiB", 1 << 29}};
+  static const char *const bad[] = {
+      "",   "1.5",  "kB",  "-1",  "1K",    "1KB", "1kb",   "1TB",
+      "1 ", "1.kB", "0x1", "1e3", "1GiBx", " 1",  "2 MiB", "99999999999GiB",
+      "+1"};
   uint64_t bytes;
   for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
     assert_true(weir_text_to_bytes(good[i].text, &bytes));

@@ -104,7 +104,7 @@ bool weir_text_to_bytes(const char *text, uint64_t *bytes) {
   }
   uint64_t unit = 1;
   if (*text != '\0' || has_fraction) {
-    unit = find_unit(text + (*text == ' '));
+    unit = find_unit(text);
     if (unit == 0) return false;
   }
   if (whole > (INT64_MAX - unit) / unit) return false;

@@ -16,7 +16,7 @@ bool weir_text_to_integer(const char *text, int64_t *integer);
 bool weir_text_to_real(const char *text, double *real);
 
 /* A bare number is bytes; kB, MB, GB are decimal and KiB, MiB, GiB binary; a fraction needs a unit
- * and is rounded down to whole bytes; one space may stand before the unit. */
+ * and is rounded down to whole bytes. */
 bool weir_text_to_bytes(const char *text, uint64_t *bytes);
 
 /* The shortest decimal text that reads back as exactly this value; finite values only. */
