@@ -4,11 +4,11 @@
 
 PREFIX ?= /usr/local
 
-.PHONY: all demo test test-debug test-asan-ubsan test-clang bench lint install package clean
+.PHONY: all demo test test-debug test-asan-ubsan test-clang fuzz coverage bench lint install package clean
 all: build-release
 
-.PHONY: build-release build-debug build-asan-ubsan build-clang
-build-release build-debug build-asan-ubsan build-clang: build-%:
+.PHONY: build-release build-debug build-asan-ubsan build-clang build-fuzz build-coverage
+build-release build-debug build-asan-ubsan build-clang build-fuzz build-coverage: build-%:
 	@cmake --preset $* > /dev/null
 	@cmake --build --preset $*
 
@@ -29,6 +29,15 @@ test-asan-ubsan: build-asan-ubsan
 test-clang: build-clang
 	@tools/run_tests build-clang
 
+# FUZZ_SECONDS for each harness; what is found stays in build-fuzz/found.
+FUZZ_SECONDS ?= 60
+fuzz: build-fuzz
+	@tools/fuzz build-fuzz $(FUZZ_SECONDS)
+
+coverage: build-coverage
+	@tools/run_tests build-coverage
+	@tools/coverage build-coverage
+
 bench: all
 	@cmake --build --preset release --target benches
 	@for bench in build/bench_*; do [ ! -x "$$bench" ] || "$$bench" || exit 1; done
@@ -46,4 +55,4 @@ package: all
 	@tools/package build
 
 clean:
-	rm -rf build build-debug build-asan-ubsan build-clang
+	rm -rf build build-debug build-asan-ubsan build-clang build-fuzz build-coverage

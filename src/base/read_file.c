@@ -24,7 +24,7 @@ static weir_status read_all(int descriptor, const char *path, uint64_t limit_byt
     }
     ssize_t n = read(descriptor, file->bytes + file->size_bytes, capacity_bytes - file->size_bytes);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return weir_fail(WEIR_BAD_INPUT, "%s: cannot read: %s", path, strerror(errno));
+    if (n < 0) return weir_fail(weir_status_of_errno(errno), "%s: cannot read: %s", path, strerror(errno));
     if (n == 0) break;
     file->size_bytes += (uint64_t)n;
     if (file->size_bytes > limit_bytes) {
@@ -43,7 +43,7 @@ weir_status weir_file_read(const char *path, uint64_t limit_bytes, weir_file_byt
   const char *name = is_stdin ? "standard input" : path;
   int descriptor = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
   if (descriptor < 0)
-    return weir_fail(WEIR_BAD_INPUT, "%s: cannot open: %s", name, strerror(errno));
+    return weir_fail(weir_status_of_errno(errno), "%s: cannot open: %s", name, strerror(errno));
   weir_status status = read_all(descriptor, name, limit_bytes, file);
   if (!is_stdin) close(descriptor);
   if (status == WEIR_OK) return WEIR_OK;

@@ -5,6 +5,7 @@
 
 #undef weir_fail /* what the analyzer is told of it */
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,13 @@ weir_status weir_fail_at(weir_status status, const char *format, ...) {
 
 const char *weir_status_message(void) {
   return message;
+}
+
+weir_status weir_status_of_errno(int error) {
+  static const int named_wrongly[] = {ENOENT, ENOTDIR, EISDIR, ELOOP, ENAMETOOLONG, ENXIO};
+  for (size_t i = 0; i < sizeof named_wrongly / sizeof *named_wrongly; i++)
+    if (error == named_wrongly[i]) return WEIR_BAD_INPUT;
+  return WEIR_FAILED;
 }
 
 _Noreturn void weir_assert_failed(const char *what, long long left, long long right,

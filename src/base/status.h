@@ -36,6 +36,10 @@ weir_status weir_fail_at(weir_status status, const char *format, ...)
 /* The last message of this thread; "" where nothing failed.  Borrowed until the next failure. */
 const char *weir_status_message(void);
 
+/* Whether a file that cannot be opened or read was named wrongly (WEIR_BAD_INPUT: no such file, a
+ * directory) or the world failed (WEIR_FAILED: an I/O error, no descriptors, no permission). */
+weir_status weir_status_of_errno(int error);
+
 #define WEIR_TRY(call)                                                                             \
   do {                                                                                             \
     weir_status weir_try_status_ = (call);                                                         \
