@@ -6,6 +6,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/read_file.h"
+#include "formats/documents.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,8 +179,10 @@ static bool emit(yaml_emitter_t *emitter, yaml_event_t *event, int is_made) {
   return is_made && yaml_emitter_emit(emitter, event);
 }
 
+/* The library lets code points beyond Unicode through, which it will not read. */
 static bool emit_scalar(yaml_emitter_t *emitter, const char *text, yaml_scalar_style_t style) {
   yaml_event_t event;
+  if (weir_utf8_valid_bytes(text, strlen(text)) < strlen(text)) return false;
   return emit(emitter, &event,
               yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)text,
                                            (int)strlen(text), 1, 1, style));
