@@ -98,22 +98,22 @@ static void strike_each(const char *kind, const char *how, long n_trials, long n
     strike_each(kind, how, n_trials, n_least);                                                     \
   }
 
-STRIKE(open, "open", "EIO", 12, 20)
+STRIKE(open, "open", "EIO", 8, 20)
 STRIKE(open_interrupted, "open", "EINTR", 3, 20)
 STRIKE(too_many_files, "open", "EMFILE", 3, 20)
 STRIKE(read, "read", "EIO", 4, 2)
 STRIKE(read_interrupted, "read", "EINTR", 3, 2)
 STRIKE(short_read, "read", "short", 3, 2)
-STRIKE(write, "write", "ENOSPC", 24, 50)
+STRIKE(write, "write", "ENOSPC", 16, 50)
 STRIKE(write_interrupted, "write", "EINTR", 3, 50)
 STRIKE(short_write, "write", "short", 4, 50)
-STRIKE(fsync, "fsync", "EIO", 10, 20)
-STRIKE(rename, "rename", "EIO", 10, 10)
+STRIKE(fsync, "fsync", "EIO", 6, 20)
+STRIKE(rename, "rename", "EIO", 6, 10)
 STRIKE(unlink, "unlink", "EIO", 6, 5)
 STRIKE(mkdir, "mkdir", "ENOSPC", 3, 2)
-STRIKE(mmap, "mmap", "ENOMEM", 8, 5)
-STRIKE(allocation, "malloc", "ENOMEM", 40, 200)
-STRIKE(crash_between_any_two_calls, "any", "exit", 60, 100)
+STRIKE(mmap, "mmap", "ENOMEM", 5, 5)
+STRIKE(allocation, "malloc", "ENOMEM", 20, 200)
+STRIKE(crash_between_any_two_calls, "any", "exit", 40, 100)
 
 /* The kernel itself refuses to make a file longer, inside the C library's streams. */
 static void test_file_size_limit(void **state) {
