@@ -46,7 +46,8 @@ weir_status weir_directory_is_empty(const char *path, bool *is_empty) {
   DIR *directory = opendir(path);
   if (!directory && errno == ENOENT) return WEIR_OK;
   if (!directory)
-    return weir_fail(weir_status_of_errno(errno), "%s: cannot open the directory: %s", path, strerror(errno));
+    return weir_fail(weir_status_of_errno(errno), "%s: cannot open the directory: %s", path,
+                     strerror(errno));
   const struct dirent *entry;
   while (*is_empty && (entry = readdir(directory)))
     *is_empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||

@@ -29,7 +29,8 @@ weir_status weir_mapping_open(const char *path, weir_mapping *mapping) {
   /* Without O_NONBLOCK a FIFO in the place of a file would hang us here. */
   int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0)
-    return weir_fail(weir_status_of_errno(errno), "%s: cannot be opened: %s", path, strerror(errno));
+    return weir_fail(weir_status_of_errno(errno), "%s: cannot be opened: %s", path,
+                     strerror(errno));
   weir_status status = map_descriptor(descriptor, path, mapping);
   close(descriptor);
   return status;

@@ -24,7 +24,8 @@ static weir_status read_all(int descriptor, const char *path, uint64_t limit_byt
     }
     ssize_t n = read(descriptor, file->bytes + file->size_bytes, capacity_bytes - file->size_bytes);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return weir_fail(weir_status_of_errno(errno), "%s: cannot read: %s", path, strerror(errno));
+    if (n < 0)
+      return weir_fail(weir_status_of_errno(errno), "%s: cannot read: %s", path, strerror(errno));
     if (n == 0) break;
     file->size_bytes += (uint64_t)n;
     if (file->size_bytes > limit_bytes) {

@@ -49,7 +49,8 @@ static weir_status describe_file(const char *path, json_t **description) {
 static weir_status describe_files(const char *directory, const char *seal, json_t *files) {
   DIR *entries = opendir(directory);
   if (!entries)
-    return weir_fail(weir_status_of_errno(errno), "%s: cannot be listed: %s", directory, strerror(errno));
+    return weir_fail(weir_status_of_errno(errno), "%s: cannot be listed: %s", directory,
+                     strerror(errno));
   weir_status status = WEIR_OK;
   const struct dirent *entry;
   while (status == WEIR_OK && (entry = readdir(entries))) {
