@@ -184,7 +184,7 @@ static void what_is_not_supported_is_named(void **state) {
       {"normalizer.strip", "true", "\"strip\""},
       {"pre_tokenizer", "{\"type\": \"Whitespace\"}", "pre_tokenizer: type \"Whitespace\""},
       {"pre_tokenizer", "null", "ByteLevel"},
-      {"pre_tokenizer.pretokenizers.0.behavior", "\"Contiguous\"", "pretokenizers[0]"},
+      {"pre_tokenizer.pretokenizers.0.behavior", "\"Sideways\"", "pretokenizers[0]"},
       {"pre_tokenizer.pretokenizers.0.pattern.Regex", "\"\\\\w+\"", "escape"},
       {"pre_tokenizer.pretokenizers.0.pattern.Regex", "\"a(\"", "a("},
       {"pre_tokenizer.pretokenizers.0.pattern.Regex", "\"a*\"", "can match nothing"},

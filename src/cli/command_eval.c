@@ -44,7 +44,11 @@ static weir_status read_text(eval_command *command, const char *path) {
   weir_corpus_settings settings;
   WEIR_TRY(
       weir_training_options_corpus(command->options, &command->session, &tokenizer, &settings));
-  weir_status status = weir_corpus_read(&command->part.corpus, &settings, &path, 1);
+  char *cache;
+  weir_status status = weir_training_options_cache(command->options, &path, 1, &cache);
+  settings.cache = cache;
+  if (status == WEIR_OK) status = weir_corpus_read(&command->part.corpus, &settings, &path, 1);
+  free(cache);
   weir_tokenizer_close(tokenizer);
   return status;
 }
@@ -95,11 +99,14 @@ static weir_status print_json(const eval_command *command) {
 /* A line of id and loss for every token, "-" where nothing predicts it; then the summary. */
 static weir_status print_text(const eval_command *command) {
   const weir_evaluation *evaluation = &command->evaluation;
-  for (int64_t i = 0; command->token_losses && i < command->part.corpus.n_tokens; i++)
+  for (int64_t i = 0; command->token_losses && i < command->part.corpus.n_tokens; i++) {
+    int32_t id;
+    weir_corpus_copy(&command->part.corpus, (weir_span){i, 1}, &id, NULL);
     if (isnan(command->token_losses[i]))
-      weir_print("%d\t-\n", command->part.corpus.ids[i]);
+      weir_print("%d\t-\n", id);
     else
-      weir_print("%d\t%.9g\n", command->part.corpus.ids[i], command->token_losses[i]);
+      weir_print("%d\t%.9g\n", id, command->token_losses[i]);
+  }
   weir_print("loss %.17g\nperplexity %.9g\ntokens %lld\n", evaluation->loss, exp(evaluation->loss),
              (long long)evaluation->n_supervised);
   return WEIR_OK;

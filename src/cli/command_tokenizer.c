@@ -7,8 +7,10 @@
 #include "formats/bpe_train.h"
 #include "formats/documents.h"
 
-static weir_status add_document(void *trainer, const char *text, uint64_t n_bytes) {
-  return weir_bpe_trainer_add(trainer, text, n_bytes);
+static weir_status add_document(void *trainer, const weir_document *document) {
+  if (document->prompt)
+    WEIR_TRY(weir_bpe_trainer_add(trainer, document->prompt, document->n_prompt_bytes));
+  return weir_bpe_trainer_add(trainer, document->text, document->n_bytes);
 }
 
 static weir_status learn_and_write(weir_bpe_trainer *trainer, const weir_options *options) {

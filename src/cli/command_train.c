@@ -108,7 +108,13 @@ static weir_status read_data(train_command *command) {
   request.train_files = weir_options_strings(options, "train_file", &request.n_train_files);
   weir_log_progress("reading the training data");
   WEIR_TRY(weir_training_options_corpus(options, &command->session, &tokenizer, &request.corpus));
-  weir_status status = weir_training_data_read(&command->data, &request, &command->settings);
+  char *cache;
+  weir_status status =
+      weir_training_options_cache(options, request.train_files, request.n_train_files, &cache);
+  request.corpus.cache = cache;
+  if (status == WEIR_OK)
+    status = weir_training_data_read(&command->data, &request, &command->settings);
+  free(cache);
   weir_tokenizer_close(tokenizer);
   WEIR_TRY(status);
   count_what_stays(command);

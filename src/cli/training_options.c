@@ -4,8 +4,10 @@
 #include "base/log.h"
 #include "base/machine.h"
 #include "cli/library_versions.h"
+#include "train/token_cache.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 static int64_t integer_or(const weir_options *options, const char *name, int64_t otherwise) {
   return weir_options_is_set(options, name) ? weir_options_integer(options, name) : otherwise;
@@ -48,6 +50,7 @@ weir_status weir_training_options_corpus(const weir_options *options, const weir
       .eos_token_id = appends_end ? weir_tokenizer_eos_id(*tokenizer) : -1,
       .vocab_size = session->config.vocab_size,
       .separator = weir_options_string(options, "document_separator"),
+      .learn_prompts = !weir_options_boolean(options, "completion_only_loss"),
   };
   if (appends_end && settings->eos_token_id < 0)
     weir_log_warning("%s: the tokenizer has no end token, so documents end without one",
@@ -57,6 +60,31 @@ weir_status weir_training_options_corpus(const weir_options *options, const weir
   return weir_fail(
       WEIR_BAD_INPUT, "%s: the tokenizer's end token %d is beyond the model's vocabulary of %lld",
       session->model_path, settings->eos_token_id, (long long)session->config.vocab_size);
+}
+
+/* Below this, tokens fit into any memory that a model fits into. */
+static const uint64_t least_cached_bytes = UINT64_C(64) << 20;
+
+static uint64_t total_bytes(const char *const *paths, size_t n_paths) {
+  uint64_t bytes = 0;
+  struct stat about;
+  for (size_t i = 0; i < n_paths; i++)
+    if (stat(paths[i], &about) == 0) bytes += (uint64_t)about.st_size;
+  return bytes; /* of a file that is not there, its reader will tell */
+}
+
+weir_status weir_training_options_cache(const weir_options *options, const char *const *paths,
+                                        size_t n_paths, char **directory) {
+  const char *use = weir_options_string(options, "token_cache");
+  const bool is_automatic = strcmp(use, "auto") == 0;
+  *directory = NULL;
+  if (strcmp(use, "never") == 0) return WEIR_OK;
+  if (is_automatic && total_bytes(paths, n_paths) < least_cached_bytes) return WEIR_OK;
+  *directory = weir_token_cache_directory();
+  if (!*directory)
+    return weir_fail(WEIR_BAD_INPUT, "there is no place for the token cache: set XDG_CACHE_HOME, "
+                                     "or give --token-cache never to keep tokens in memory");
+  return WEIR_OK;
 }
 
 weir_status weir_training_options_check_length(const weir_session *session,

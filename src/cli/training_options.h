@@ -17,6 +17,11 @@ weir_status weir_training_options_corpus(const weir_options *options, const weir
                                          weir_tokenizer **tokenizer,
                                          weir_corpus_settings *settings);
 
+/* The directory of the token cache for these files, to be freed; NULL where tokens are to stay in
+ * memory. */
+weir_status weir_training_options_cache(const weir_options *options, const char *const *paths,
+                                        size_t n_paths, char **directory);
+
 /* Fails where positions are a table that the longest sequence leaves; warns where they are not but
  * the model says it was made for less. */
 weir_status weir_training_options_check_length(const weir_session *session,

@@ -16,7 +16,8 @@ weir_status weir_bpe_trainer_create(weir_bpe_trainer **trainer) {
   *trainer = NULL;
   weir_bpe_trainer *created = calloc(1, sizeof *created);
   if (!created) return weir_fail(WEIR_FAILED, "out of memory");
-  weir_status status = weir_pretokenizer_add(&created->splits, weir_gpt2_pattern, true, true);
+  weir_status status =
+      weir_pretokenizer_add(&created->splits, weir_gpt2_pattern, WEIR_SPLIT_ISOLATED, false);
   uint32_t id;
   /* The end of text is a token but no bytes: no pair may ever merge into its spelling. */
   if (status == WEIR_OK) status = weir_string_table_add(&created->tokens, "", 0, &id);

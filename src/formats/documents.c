@@ -12,6 +12,8 @@ typedef struct reading {
   const char *separator;
   weir_document_visitor *visit;
   void *context;
+  weir_mapping mapping;
+  uint64_t dropped_bytes; /* of the mapping, from its beginning */
 } reading;
 
 uint64_t weir_utf8_valid_bytes(const char *text, uint64_t n_bytes) {
@@ -32,15 +34,43 @@ uint64_t weir_utf8_valid_bytes(const char *text, uint64_t n_bytes) {
 }
 
 static weir_status visit(const reading *r, const char *text, uint64_t n_bytes) {
-  weir_status status = r->visit(r->context, text, n_bytes);
+  const weir_document document = {NULL, 0, text, n_bytes};
+  weir_status status = r->visit(r->context, &document);
   return status == WEIR_OK ? status : weir_fail_at(status, "%s", r->path);
 }
 
-static weir_status read_text(const reading *r, const char *text, uint64_t n_bytes) {
-  uint64_t n_valid = weir_utf8_valid_bytes(text, n_bytes);
-  if (n_valid < n_bytes)
-    return weir_fail(WEIR_BAD_INPUT, "%s: byte %llu (0x%02x) is not UTF-8: convert the file first",
-                     r->path, (unsigned long long)n_valid, (uint8_t)text[n_valid]);
+/* ---- what was read need not stay ---- */
+
+enum { STRIPE_BYTES = 1 << 20 };
+
+/* Gives back the pages before `at`, now and then. */
+static void drop_before(reading *r, const char *at) {
+  const uint64_t offset_bytes = (uint64_t)(at - (const char *)r->mapping.bytes);
+  if (offset_bytes - r->dropped_bytes < STRIPE_BYTES) return;
+  weir_mapping_drop(&r->mapping, r->dropped_bytes, offset_bytes - r->dropped_bytes);
+  r->dropped_bytes = offset_bytes;
+}
+
+/* ---- text ---- */
+
+static weir_status check_utf8(reading *r, const char *text, uint64_t n_bytes) {
+  enum { MOST_BYTES_OF_CHARACTER = 4 };
+  for (uint64_t at = 0; at < n_bytes;) {
+    const uint64_t left = n_bytes - at, n = left < STRIPE_BYTES ? left : STRIPE_BYTES;
+    const uint64_t n_valid = weir_utf8_valid_bytes(text + at, n);
+    at += n_valid;
+    if (n_valid < n && (n == left || n - n_valid >= MOST_BYTES_OF_CHARACTER))
+      return weir_fail(WEIR_BAD_INPUT,
+                       "%s: byte %llu (0x%02x) is not UTF-8: convert the file first", r->path,
+                       (unsigned long long)at, (uint8_t)text[at]);
+    drop_before(r, text + at);
+  }
+  r->dropped_bytes = 0;
+  return WEIR_OK;
+}
+
+static weir_status read_text(reading *r, const char *text, uint64_t n_bytes) {
+  WEIR_TRY(check_utf8(r, text, n_bytes));
   const uint64_t n_separator = r->separator ? strlen(r->separator) : 0;
   if (n_separator == 0) return visit(r, text, n_bytes);
 
@@ -48,21 +78,49 @@ static weir_status read_text(const reading *r, const char *text, uint64_t n_byte
   while ((next = memmem(begin, (size_t)(end - begin), r->separator, n_separator))) {
     WEIR_TRY(visit(r, begin, (uint64_t)(next - begin)));
     begin = next + n_separator;
+    drop_before(r, begin);
   }
   return begin < end ? visit(r, begin, (uint64_t)(end - begin)) : WEIR_OK;
 }
 
-static weir_status read_row(const reading *r, const char *where, int64_t number,
-                            const json_t *row) {
-  if (!json_is_object(row))
-    return weir_fail(WEIR_BAD_INPUT, "%s: %s %lld is not a JSON object", r->path, where,
-                     (long long)number);
-  const json_t *text = json_object_get(row, "text");
-  if (!json_is_string(text))
-    return weir_fail(WEIR_BAD_INPUT, "%s: %s %lld %s: expected an object with a string \"text\"",
-                     r->path, where, (long long)number,
-                     text ? "has a \"text\" that is not a string" : "has no \"text\"");
-  return visit(r, json_string_value(text), json_string_length(text));
+/* ---- rows ---- */
+
+typedef struct place {
+  const char *what; /* "line", "row" */
+  int64_t number;
+} place;
+
+static weir_status row_fail(const reading *r, place where, const char *problem) {
+  return weir_fail(WEIR_BAD_INPUT,
+                   "%s: %s %lld %s: expected an object with a string \"text\", or with strings "
+                   "\"prompt\" and \"completion\"",
+                   r->path, where.what, (long long)where.number, problem);
+}
+
+static weir_status read_row(const reading *r, place where, const json_t *row) {
+  if (!json_is_object(row)) return row_fail(r, where, "is not a JSON object");
+  const json_t *text = json_object_get(row, "text"), *prompt = json_object_get(row, "prompt");
+  const json_t *completion = json_object_get(row, "completion");
+  if (text && prompt && completion)
+    return row_fail(r, where, "has a \"text\" and also a \"prompt\" with \"completion\"");
+  if (!text && !completion) return row_fail(r, where, "has no \"text\" and no \"completion\"");
+  if (!text && !prompt) return row_fail(r, where, "has a \"completion\" without a \"prompt\"");
+  weir_document document = {0};
+  if (!text) {
+    if (!json_is_string(prompt)) return row_fail(r, where, "has a \"prompt\" that is not a string");
+    document.prompt = json_string_value(prompt);
+    document.n_prompt_bytes = json_string_length(prompt);
+  }
+  const json_t *learnt = text ? text : completion;
+  if (!json_is_string(learnt))
+    return row_fail(r, where,
+                    text ? "has a \"text\" that is not a string"
+                         : "has a \"completion\" that is not a string");
+  document.text = json_string_value(learnt);
+  document.n_bytes = json_string_length(learnt);
+  weir_status status = r->visit(r->context, &document);
+  if (status == WEIR_OK) return WEIR_OK;
+  return weir_fail_at(status, "%s: %s %lld", r->path, where.what, (long long)where.number);
 }
 
 static bool is_blank(const char *text, size_t n_bytes) {
@@ -72,7 +130,7 @@ static bool is_blank(const char *text, size_t n_bytes) {
   return true;
 }
 
-static weir_status read_lines(const reading *r, const char *text, uint64_t n_bytes) {
+static weir_status read_lines(reading *r, const char *text, uint64_t n_bytes) {
   const char *begin = text, *end = text + n_bytes;
   for (int64_t line = 1; begin < end; line++) {
     const char *newline = memchr(begin, '\n', (size_t)(end - begin));
@@ -83,11 +141,12 @@ static weir_status read_lines(const reading *r, const char *text, uint64_t n_byt
       if (!row)
         return weir_fail(WEIR_BAD_INPUT, "%s:%lld: not JSON: %s", r->path, (long long)line,
                          error.text);
-      weir_status status = read_row(r, "line", line, row);
+      weir_status status = read_row(r, (place){"line", line}, row);
       json_decref(row);
       WEIR_TRY(status);
     }
     begin = newline ? newline + 1 : end;
+    drop_before(r, begin);
   }
   return WEIR_OK;
 }
@@ -99,7 +158,7 @@ static weir_status read_array(const reading *r, const char *text, uint64_t n_byt
     return weir_fail(WEIR_BAD_INPUT, "%s:%d: not JSON: %s", r->path, error.line, error.text);
   weir_status status = WEIR_OK;
   for (size_t i = 0; status == WEIR_OK && i < json_array_size(rows); i++)
-    status = read_row(r, "row", (int64_t)i, json_array_get(rows, i));
+    status = read_row(r, (place){"row", (int64_t)i}, json_array_get(rows, i));
   json_decref(rows);
   return status;
 }
@@ -109,7 +168,7 @@ static bool has_extension(const char *path, const char *extension) {
   return n > n_extension && strcmp(path + n - n_extension, extension) == 0;
 }
 
-static weir_status read_json(const reading *r, const char *text, uint64_t n_bytes) {
+static weir_status read_json(reading *r, const char *text, uint64_t n_bytes) {
   uint64_t begin = 0;
   while (begin < n_bytes && is_blank(text + begin, 1))
     begin++;
@@ -119,17 +178,17 @@ static weir_status read_json(const reading *r, const char *text, uint64_t n_byte
 
 weir_status weir_documents_read(const char *path, const char *separator,
                                 weir_document_visitor *visitor, void *context) {
-  weir_mapping mapping;
-  WEIR_TRY(weir_mapping_open(path, &mapping));
-  const reading r = {path, separator, visitor, context};
-  const char *text = mapping.bytes ? (const char *)mapping.bytes : "";
+  reading r = {.path = path, .separator = separator, .visit = visitor, .context = context};
+  WEIR_TRY(weir_mapping_open(path, &r.mapping));
+  const char *text = r.mapping.bytes ? (const char *)r.mapping.bytes : "";
+  const uint64_t n_bytes = r.mapping.size_bytes;
   weir_status status;
   if (has_extension(path, ".jsonl") || has_extension(path, ".ndjson"))
-    status = read_lines(&r, text, mapping.size_bytes);
+    status = read_lines(&r, text, n_bytes);
   else if (has_extension(path, ".json"))
-    status = read_json(&r, text, mapping.size_bytes);
+    status = read_json(&r, text, n_bytes);
   else
-    status = read_text(&r, text, mapping.size_bytes);
-  weir_mapping_close(&mapping);
+    status = read_text(&r, text, n_bytes);
+  weir_mapping_close(&r.mapping);
   return status;
 }

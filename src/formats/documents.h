@@ -2,12 +2,17 @@
  *
  * Files of documents: plain text, JSON lines, or a JSON array.
  *
- *   *.jsonl, *.ndjson   one JSON object a line; its "text" is a document; blank lines are skipped
+ *   *.jsonl, *.ndjson   one JSON object a line: its "text" is a document, or its "prompt" and
+ *                       "completion" are; blank lines are skipped
  *   *.json              the same, or one array of such objects
  *   anything else       text: the whole file is one document, or several where a separator is given
  *
- * Text must be UTF-8.  Other keys of a JSON object are left alone: data sets carry columns.
- * Errors name the file and the line, the row, or the byte. */
+ * Rows of both kinds may stand in one file; a row that is both is refused.  Text must be UTF-8.
+ * Other keys of a JSON object are left alone: data sets carry columns.  Errors name the file and
+ * the line, the row, or the byte.
+ *
+ * Files are mapped and what was read is given back, so lines and separated texts may be larger than
+ * memory together; a JSON array, and any one document, may not. */
 #ifndef WEIR_FORMATS_DOCUMENTS_H
 #define WEIR_FORMATS_DOCUMENTS_H
 
@@ -15,9 +20,17 @@
 
 #include <stdint.h>
 
-/* Takes one document, valid UTF-8, borrowed for the call.  Another status than WEIR_OK ends the
- * reading and is passed up, after "<file>: ". */
-typedef weir_status weir_document_visitor(void *context, const char *text, uint64_t n_bytes);
+/* One document, valid UTF-8: `prompt`, NULL where there is none, and what follows it. */
+typedef struct weir_document {
+  const char *prompt;
+  uint64_t n_prompt_bytes;
+  const char *text; /* the whole text, or the completion */
+  uint64_t n_bytes;
+} weir_document;
+
+/* Takes one document, borrowed for the call.  Another status than WEIR_OK ends the reading and is
+ * passed up, after "<file>: " and the line or row if there is one. */
+typedef weir_status weir_document_visitor(void *context, const weir_document *document);
 
 /* Visits the documents of a file in their order.  `separator`, for text files: documents end where
  * it stands and it belongs to none; NULL or "" where the file is one document. */

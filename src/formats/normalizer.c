@@ -58,10 +58,10 @@ static weir_status normal_form(weir_normalizer_kind kind, const char *text, size
 }
 
 static weir_status apply_step(const weir_normalizer_step *step, const char *text, size_t n_bytes,
-                              weir_bytes *out) {
+                              bool goes_on, weir_bytes *out) {
   switch (step->kind) {
   case WEIR_NORMALIZER_PREPEND:
-    if (n_bytes > 0) WEIR_TRY(weir_bytes_append(out, step->to, strlen(step->to)));
+    if (n_bytes > 0 && !goes_on) WEIR_TRY(weir_bytes_append(out, step->to, strlen(step->to)));
     return weir_bytes_append(out, text, n_bytes);
   case WEIR_NORMALIZER_REPLACE:
     return weir_replace_all(text, n_bytes, step->from, step->to, out);
@@ -71,7 +71,7 @@ static weir_status apply_step(const weir_normalizer_step *step, const char *text
 }
 
 weir_status weir_normalizer_apply(const weir_normalizer *normalizer, const char *text,
-                                  size_t n_bytes, weir_bytes *normalized) {
+                                  size_t n_bytes, bool goes_on, weir_bytes *normalized) {
   weir_bytes source = {0};
   normalized->count = 0;
   weir_status status = weir_bytes_append(normalized, text, n_bytes);
@@ -80,7 +80,7 @@ weir_status weir_normalizer_apply(const weir_normalizer *normalizer, const char 
     source = *normalized;
     *normalized = target;
     normalized->count = 0;
-    status = apply_step(&normalizer->steps[i], source.data, source.count, normalized);
+    status = apply_step(&normalizer->steps[i], source.data, source.count, goes_on, normalized);
   }
   weir_bytes_deinit(&source);
   return status;

@@ -39,7 +39,7 @@ static weir_status compile(const char *pattern, pcre2_code **code) {
 }
 
 weir_status weir_pretokenizer_add(weir_pretokenizer *pretokenizer, const char *pattern,
-                                  bool keep_matches, bool keep_gaps) {
+                                  weir_split_behavior behavior, bool invert) {
   if (pretokenizer->count == MAX_SPLITS)
     return weir_fail(WEIR_BAD_INPUT, "more than %d splits", MAX_SPLITS);
   WEIR_TRY(weir_grow(&pretokenizer->splits, &pretokenizer->capacity, pretokenizer->count + 1,
@@ -47,7 +47,7 @@ weir_status weir_pretokenizer_add(weir_pretokenizer *pretokenizer, const char *p
   pcre2_code *code;
   WEIR_TRY(compile(pattern, &code));
   if (!code) return weir_fail(WEIR_FAILED, "out of memory for a regex");
-  pretokenizer->splits[pretokenizer->count++] = (weir_split){code, keep_matches, keep_gaps};
+  pretokenizer->splits[pretokenizer->count++] = (weir_split){code, behavior, invert};
   uint32_t matches_empty = 0;
   pcre2_pattern_info(code, PCRE2_INFO_MATCHEMPTY, &matches_empty);
   if (matches_empty)
@@ -94,16 +94,53 @@ static weir_status find(const run *r, const weir_split *split, const char *text,
   return WEIR_OK;
 }
 
+/* A piece that may still grow by what follows it. */
+typedef struct piece {
+  size_t begin, end; /* begin == end: none yet */
+  bool is_match;     /* what its last part was */
+} piece;
+
+static bool joins(weir_split_behavior behavior, bool after_match, bool is_match) {
+  switch (behavior) {
+  case WEIR_SPLIT_MERGED_WITH_PREVIOUS:
+    return is_match && !after_match;
+  case WEIR_SPLIT_MERGED_WITH_NEXT:
+    return after_match && !is_match;
+  case WEIR_SPLIT_CONTIGUOUS:
+    return after_match == is_match;
+  default:
+    return false;
+  }
+}
+
+static weir_status cut(const run *r, size_t i_split, const char *text, size_t n_bytes);
+
+/* Adds the next part of the text to the piece, or lets the piece go and begins another. */
+static weir_status take(const run *r, size_t i_split, const char *text, piece next, piece *held) {
+  const weir_split *split = &r->pretokenizer->splits[i_split];
+  if (next.begin == next.end) return WEIR_OK;
+  next.is_match ^= split->invert;
+  if (held->begin < held->end && joins(split->behavior, held->is_match, next.is_match)) {
+    held->end = next.end;
+    held->is_match = next.is_match;
+    return WEIR_OK;
+  }
+  const piece done = *held;
+  *held = next;
+  if (next.is_match && split->behavior == WEIR_SPLIT_REMOVED) held->begin = held->end;
+  return cut(r, i_split + 1, text + done.begin, done.end - done.begin);
+}
+
 static weir_status cut(const run *r, size_t i_split, const char *text, size_t n_bytes) {
   if (n_bytes == 0) return WEIR_OK;
   if (i_split == r->pretokenizer->count) return r->sink(r->context, text, n_bytes);
-  const weir_split *split = &r->pretokenizer->splits[i_split];
+  piece held = {0};
   for (size_t at = 0, begin, end; at < n_bytes; at = end) {
-    WEIR_TRY(find(r, split, text, n_bytes, at, &begin, &end));
-    if (split->keep_gaps) WEIR_TRY(cut(r, i_split + 1, text + at, begin - at));
-    if (split->keep_matches) WEIR_TRY(cut(r, i_split + 1, text + begin, end - begin));
+    WEIR_TRY(find(r, &r->pretokenizer->splits[i_split], text, n_bytes, at, &begin, &end));
+    WEIR_TRY(take(r, i_split, text, (piece){at, begin, false}, &held));
+    WEIR_TRY(take(r, i_split, text, (piece){begin, end, true}, &held));
   }
-  return WEIR_OK;
+  return cut(r, i_split + 1, text + held.begin, held.end - held.begin);
 }
 
 weir_status weir_pretokenizer_run(const weir_pretokenizer *pretokenizer, const char *text,

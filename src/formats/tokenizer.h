@@ -14,6 +14,7 @@
 
 #include "base/growable.h"
 #include "base/status.h"
+#include "formats/documents.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,6 +44,17 @@ int32_t weir_tokenizer_token_id(const weir_tokenizer *tokenizer, const char *tex
  * some ids. */
 weir_status weir_tokenizer_encode(const weir_tokenizer *tokenizer, const char *text, size_t n_bytes,
                                   bool add_special_tokens, weir_ids *ids);
+
+/* Appends the ids of a prompt and of the completion that follows it, with the special tokens that
+ * stand around every text; the first *n_prompt_ids of those appended are the prompt's.  They are
+ * the ids of both as one text if that begins with the ids of the prompt alone.  Otherwise a token
+ * would stand across the boundary, and the two are encoded *apart, the completion as a text that
+ * goes on: what the model is asked to continue is then what it was taught to continue. */
+weir_status weir_tokenizer_encode_pair(const weir_tokenizer *tokenizer, const weir_document *pair,
+                                       weir_ids *ids, size_t *n_prompt_ids, bool *apart);
+
+/* A checksum of what decides on ids. */
+uint64_t weir_tokenizer_fingerprint(const weir_tokenizer *tokenizer);
 
 /* Appends the text of the ids, byte for byte: decode(encode(x)) is x wherever encoding keeps it
  * apart from other texts (normal forms and U+2581 for a space do not).  `special_tokens_added`: the

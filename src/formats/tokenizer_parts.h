@@ -5,6 +5,7 @@
  *     text -> added tokens spelled as they are      (raw_added)
  *          -> normalizer                            (normalizer)
  *          -> added tokens spelled as normalized    (normalized_added)
+ *          -> spaces as another character           (metaspace)
  *          -> regex splits into words               (pretokenizer)
  *          -> merges inside each word               (bpe)
  *          -> one special token before and after    (prefix_id, suffix_id)
@@ -46,9 +47,10 @@ typedef struct weir_normalizer {
 /* Copies the strings; either may be NULL where the kind has no use for it. */
 weir_status weir_normalizer_add(weir_normalizer *normalizer, weir_normalizer_kind kind,
                                 const char *from, const char *to);
-/* Overwrites `normalized`.  The text is valid UTF-8. */
+/* Overwrites `normalized`.  The text is valid UTF-8.  Where it goes on from another one, nothing
+ * is prepended. */
 weir_status weir_normalizer_apply(const weir_normalizer *normalizer, const char *text,
-                                  size_t n_bytes, weir_bytes *normalized);
+                                  size_t n_bytes, bool goes_on, weir_bytes *normalized);
 void weir_normalizer_deinit(weir_normalizer *normalizer);
 
 /* Appends text with every `from` (not empty) replaced by `to`. */
@@ -89,9 +91,20 @@ bool weir_added_tokens_find(const weir_added_tokens *set, const char *text, size
 
 /* --- pretokenizer.c, regex_dialect.c ----------------------------------------------------- */
 
+/* What becomes of a match: a word of its own, nothing, the end of what is before it, the start of
+ * what is after it, or one word with the matches next to it. */
+typedef enum weir_split_behavior {
+  WEIR_SPLIT_ISOLATED,
+  WEIR_SPLIT_REMOVED,
+  WEIR_SPLIT_MERGED_WITH_PREVIOUS,
+  WEIR_SPLIT_MERGED_WITH_NEXT,
+  WEIR_SPLIT_CONTIGUOUS,
+} weir_split_behavior;
+
 typedef struct weir_split {
   void *code; /* a compiled pattern */
-  bool keep_matches, keep_gaps;
+  weir_split_behavior behavior;
+  bool invert; /* what lies between matches counts as the match */
 } weir_split;
 
 typedef struct weir_pretokenizer {
@@ -107,7 +120,7 @@ weir_status weir_regex_translate(const char *pattern, weir_bytes *translated);
 
 /* Adds one split; `pattern` is a regex in the reference's dialect. */
 weir_status weir_pretokenizer_add(weir_pretokenizer *pretokenizer, const char *pattern,
-                                  bool keep_matches, bool keep_gaps);
+                                  weir_split_behavior behavior, bool invert);
 
 typedef weir_status (*weir_word_sink)(void *context, const char *word, size_t n_bytes);
 
@@ -115,6 +128,25 @@ typedef weir_status (*weir_word_sink)(void *context, const char *word, size_t n_
 weir_status weir_pretokenizer_run(const weir_pretokenizer *pretokenizer, const char *text,
                                   size_t n_bytes, weir_word_sink sink, void *context);
 void weir_pretokenizer_deinit(weir_pretokenizer *pretokenizer);
+
+/* --- metaspace.c ------------------------------------------------------------------------- */
+
+typedef enum weir_metaspace_prepend {
+  WEIR_METASPACE_NEVER,
+  WEIR_METASPACE_FIRST, /* where the text begins */
+  WEIR_METASPACE_ALWAYS /* at every part between added tokens */
+} weir_metaspace_prepend;
+
+/* Spaces become another character, and one is put before the text unless it has one there. */
+typedef struct weir_metaspace {
+  char replacement[8]; /* "": there is no such stage */
+  weir_metaspace_prepend prepend;
+} weir_metaspace;
+
+/* Overwrites `replaced`.  `is_start`: the piece begins the text; `goes_on`: the piece goes on from
+ * another text. */
+weir_status weir_metaspace_apply(const weir_metaspace *metaspace, const char *text, size_t n_bytes,
+                                 bool is_start, bool goes_on, weir_bytes *replaced);
 
 /* --- bpe_encode.c ------------------------------------------------------------------------ */
 
@@ -149,6 +181,7 @@ void weir_bpe_deinit(weir_bpe *bpe);
 struct weir_tokenizer {
   weir_added_tokens raw_added, normalized_added;
   weir_normalizer normalizer;
+  weir_metaspace metaspace;
   weir_pretokenizer pretokenizer;
   weir_bpe bpe;
   int32_t prefix_id, suffix_id; /* -1: none */
@@ -160,7 +193,17 @@ struct weir_tokenizer {
   bool *begins_text;    /* token i: what follows it is normalized as a text of its own */
   int n_strip;          /* so many strip_byte at the start of a text are not part of it */
   char strip_byte;
+  uint64_t fingerprint;
 };
+
+/* tokenizer.c: a text, or a part of one. */
+typedef struct weir_text_part {
+  bool add_prefix, add_suffix; /* the special tokens around a text */
+  bool goes_on;                /* from another text: no space is put before it */
+} weir_text_part;
+
+weir_status weir_tokenizer_encode_part(const weir_tokenizer *tokenizer, const char *text,
+                                       size_t n_bytes, weir_text_part part, weir_ids *ids);
 
 /* tokenizer_read.c: reads the file into a zeroed tokenizer. */
 weir_status weir_tokenizer_read(const char *file, weir_tokenizer *tokenizer);

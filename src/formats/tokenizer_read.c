@@ -214,7 +214,7 @@ static weir_status read_added_token(const weir_json_node *item, weir_tokenizer *
   WEIR_TRY(weir_json_boolean(item, "special", &special));
   WEIR_TRY(number_added_token(item, content, tokenizer, &token.id));
   weir_status status = normalized ? weir_normalizer_apply(&tokenizer->normalizer, content,
-                                                          strlen(content), &token.spelling)
+                                                          strlen(content), false, &token.spelling)
                                   : weir_bytes_append(&token.spelling, content, strlen(content));
   if (status == WEIR_OK && token.spelling.count == 0)
     status = weir_json_fail(item, "nothing is left of \"%s\" when normalized", content);
@@ -222,6 +222,8 @@ static weir_status read_added_token(const weir_json_node *item, weir_tokenizer *
     weir_bytes_deinit(&token.spelling);
     return status;
   }
+  if (tokenizer->metaspace.prepend == WEIR_METASPACE_ALWAYS && token.id != tokenizer->bpe.unk_id)
+    tokenizer->begins_text[token.id] = true;
   bool stands_in_text = !normalized && token.id != tokenizer->bpe.unk_id;
   for (size_t i = 0; i < tokenizer->normalizer.count && stands_in_text; i++)
     if (tokenizer->normalizer.steps[i].kind == WEIR_NORMALIZER_PREPEND)
@@ -283,7 +285,7 @@ static weir_status append_token_bytes(const weir_tokenizer *tokenizer, const wei
     WEIR_TRY(append_byte_level(text, n_bytes, bytes, &appended));
     return appended ? WEIR_OK : weir_bytes_append(bytes, text, n_bytes);
   }
-  WEIR_TRY(weir_normalizer_apply(&decoder->replacements, text, n_bytes, scratch));
+  WEIR_TRY(weir_normalizer_apply(&decoder->replacements, text, n_bytes, false, scratch));
   int byte = decoder->byte_fallback ? byte_of(scratch->data, scratch->count) : -1;
   if (byte >= 0) return weir_bytes_append(bytes, &(char){(char)byte}, 1);
   return weir_bytes_append(bytes, scratch->data, scratch->count);

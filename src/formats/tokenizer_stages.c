@@ -103,8 +103,8 @@ static weir_status read_byte_level(const weir_json_node *stage, bool *add_prefix
 }
 
 static weir_status add_split(const weir_json_node *stage, weir_pretokenizer *pretokenizer,
-                             const char *pattern, bool keep_matches, bool keep_gaps) {
-  weir_status status = weir_pretokenizer_add(pretokenizer, pattern, keep_matches, keep_gaps);
+                             const char *pattern, weir_split_behavior behavior, bool invert) {
+  weir_status status = weir_pretokenizer_add(pretokenizer, pattern, behavior, invert);
   return status == WEIR_OK ? status : weir_fail_at(status, "%s: %s", stage->file, stage->where);
 }
 
@@ -115,8 +115,8 @@ static weir_status read_byte_level_pretokenizer(const weir_json_node *stage,
   if (add_prefix_space)
     return weir_json_fail(stage, "add_prefix_space is not supported: decoding could not undo it");
   tokenizer->bpe.byte_level = true;
-  return use_regex ? add_split(stage, &tokenizer->pretokenizer, weir_gpt2_pattern, true, true)
-                   : WEIR_OK;
+  if (!use_regex) return WEIR_OK;
+  return add_split(stage, &tokenizer->pretokenizer, weir_gpt2_pattern, WEIR_SPLIT_ISOLATED, false);
 }
 
 static weir_status append_escaped(const char *literal, weir_bytes *regex) {
@@ -140,20 +140,36 @@ static weir_status read_pattern(const weir_json_node *stage, weir_bytes *regex) 
   return weir_bytes_append(regex, text, strlen(text) + 1);
 }
 
+static weir_status read_behavior(const weir_json_node *stage, weir_split_behavior *behavior) {
+  static const char *const names[] = {
+      [WEIR_SPLIT_ISOLATED] = "Isolated",
+      [WEIR_SPLIT_REMOVED] = "Removed",
+      [WEIR_SPLIT_MERGED_WITH_PREVIOUS] = "MergedWithPrevious",
+      [WEIR_SPLIT_MERGED_WITH_NEXT] = "MergedWithNext",
+      [WEIR_SPLIT_CONTIGUOUS] = "Contiguous",
+  };
+  const char *name;
+  WEIR_TRY(weir_json_string(stage, "behavior", &name));
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(name, names[i]) == 0) {
+      *behavior = (weir_split_behavior)i;
+      return WEIR_OK;
+    }
+  return weir_json_fail(stage,
+                        "behavior \"%s\" is not supported (only Isolated, Removed, "
+                        "MergedWithPrevious, MergedWithNext, Contiguous)",
+                        name);
+}
+
 static weir_status read_split(const weir_json_node *stage, weir_pretokenizer *pretokenizer) {
-  const char *behavior;
+  weir_split_behavior behavior = WEIR_SPLIT_ISOLATED;
   bool invert;
   WEIR_TRY(weir_json_only(stage, "type, pattern, behavior, invert"));
-  WEIR_TRY(weir_json_string(stage, "behavior", &behavior));
+  WEIR_TRY(read_behavior(stage, &behavior));
   WEIR_TRY(weir_json_boolean(stage, "invert", &invert));
-  bool isolated = strcmp(behavior, "Isolated") == 0;
-  if (!isolated && strcmp(behavior, "Removed") != 0)
-    return weir_json_fail(stage, "behavior \"%s\" is not supported (only Isolated, Removed)",
-                          behavior);
   weir_bytes regex = {0};
   weir_status status = read_pattern(stage, &regex);
-  if (status == WEIR_OK)
-    status = add_split(stage, pretokenizer, regex.data, isolated || invert, isolated || !invert);
+  if (status == WEIR_OK) status = add_split(stage, pretokenizer, regex.data, behavior, invert);
   weir_bytes_deinit(&regex);
   return status;
 }
@@ -162,17 +178,71 @@ static weir_status read_digits(const weir_json_node *stage, weir_pretokenizer *p
   bool individual;
   WEIR_TRY(weir_json_only(stage, "type, individual_digits"));
   WEIR_TRY(weir_json_boolean(stage, "individual_digits", &individual));
-  return add_split(stage, pretokenizer, individual ? "\\p{N}" : "\\p{N}+", true, true);
+  return add_split(stage, pretokenizer, individual ? "\\p{N}" : "\\p{N}+", WEIR_SPLIT_ISOLATED,
+                   false);
+}
+
+/* prepend_scheme, or what files had before it. */
+static weir_status read_prepend_scheme(const weir_json_node *stage,
+                                       weir_metaspace_prepend *prepend) {
+  static const char *const names[] = {"never", "first", "always"};
+  const char *name = "always";
+  bool add_prefix_space;
+  if (weir_json_has(stage, "prepend_scheme"))
+    WEIR_TRY(weir_json_string(stage, "prepend_scheme", &name));
+  WEIR_TRY(weir_json_boolean_or(stage, "add_prefix_space", true, &add_prefix_space));
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    if (strcmp(name, names[i]) != 0) continue;
+    if (!add_prefix_space && i > 0)
+      return weir_json_fail(stage, "add_prefix_space false contradicts prepend_scheme \"%s\"",
+                            name);
+    *prepend = (weir_metaspace_prepend)i;
+    return WEIR_OK;
+  }
+  return weir_json_fail(stage, "prepend_scheme \"%s\": expected always, first or never", name);
+}
+
+/* The keys of the stage, which is the same before and after the model. */
+static weir_status read_metaspace(const weir_json_node *stage, weir_metaspace *metaspace,
+                                  bool *split) {
+  const char *replacement;
+  int32_t character;
+  WEIR_TRY(weir_json_only(stage, "type, replacement, str_rep, add_prefix_space, prepend_scheme, "
+                                 "split"));
+  WEIR_TRY(weir_json_string(stage, "replacement", &replacement));
+  const size_t n_bytes = strlen(replacement);
+  if (n_bytes == 0 || weir_utf8_next(replacement, n_bytes, &character) != n_bytes)
+    return weir_json_fail(stage, "replacement \"%s\": expected one character", replacement);
+  memcpy(metaspace->replacement, replacement, n_bytes + 1);
+  WEIR_TRY(weir_json_boolean_or(stage, "split", true, split));
+  return read_prepend_scheme(stage, &metaspace->prepend);
+}
+
+static weir_status read_metaspace_pretokenizer(const weir_json_node *stage,
+                                               weir_tokenizer *tokenizer) {
+  bool split;
+  if (tokenizer->pretokenizer.count > 0 || *tokenizer->metaspace.replacement)
+    return weir_json_fail(stage, "\"Metaspace\" after another stage is not supported");
+  WEIR_TRY(read_metaspace(stage, &tokenizer->metaspace, &split));
+  if (!split) return WEIR_OK;
+  weir_bytes regex = {0};
+  weir_status status = append_escaped(tokenizer->metaspace.replacement, &regex);
+  if (status == WEIR_OK)
+    status =
+        add_split(stage, &tokenizer->pretokenizer, regex.data, WEIR_SPLIT_MERGED_WITH_NEXT, false);
+  weir_bytes_deinit(&regex);
+  return status;
 }
 
 static weir_status read_pretokenizer(const weir_json_node *stage, const char *type, void *context) {
   weir_tokenizer *tokenizer = context;
   if (tokenizer->bpe.byte_level)
     return weir_json_fail(stage, "\"%s\" after ByteLevel is not supported", type);
+  if (strcmp(type, "Metaspace") == 0) return read_metaspace_pretokenizer(stage, tokenizer);
   if (strcmp(type, "ByteLevel") == 0) return read_byte_level_pretokenizer(stage, tokenizer);
   if (strcmp(type, "Split") == 0) return read_split(stage, &tokenizer->pretokenizer);
   if (strcmp(type, "Digits") == 0) return read_digits(stage, &tokenizer->pretokenizer);
-  return unknown_type(stage, type, "ByteLevel, Split, Digits");
+  return unknown_type(stage, type, "ByteLevel, Metaspace, Split, Digits");
 }
 
 weir_status weir_tokenizer_read_pretokenizer(const weir_json_node *root,
@@ -255,6 +325,7 @@ typedef enum decoder_stage {
   STAGE_FUSE,
   STAGE_STRIP,
   STAGE_BYTE_LEVEL,
+  STAGE_METASPACE,
 } decoder_stage;
 
 typedef struct decoder_reading {
@@ -277,6 +348,17 @@ static weir_status read_strip(const weir_json_node *stage, weir_tokenizer *token
   return WEIR_OK;
 }
 
+/* The space that encoding may have put before a text is not part of it. */
+static weir_status read_metaspace_decoder(const weir_json_node *stage, decoder_reading *reading) {
+  weir_metaspace metaspace;
+  bool ignored;
+  WEIR_TRY(read_metaspace(stage, &metaspace, &ignored));
+  reading->tokenizer->n_strip = metaspace.prepend != WEIR_METASPACE_NEVER;
+  reading->tokenizer->strip_byte = ' ';
+  return weir_normalizer_add(&reading->decoder->replacements, WEIR_NORMALIZER_REPLACE,
+                             metaspace.replacement, " ");
+}
+
 static weir_status read_decoder_stage(const weir_json_node *stage, decoder_stage kind,
                                       decoder_reading *reading) {
   bool ignored;
@@ -290,6 +372,8 @@ static weir_status read_decoder_stage(const weir_json_node *stage, decoder_stage
     return weir_json_only(stage, "type");
   case STAGE_STRIP:
     return read_strip(stage, reading->tokenizer);
+  case STAGE_METASPACE:
+    return read_metaspace_decoder(stage, reading);
   default:
     reading->decoder->byte_level = true;
     return read_byte_level(stage, &ignored, &ignored);
@@ -297,24 +381,27 @@ static weir_status read_decoder_stage(const weir_json_node *stage, decoder_stage
 }
 
 static weir_status read_decoder(const weir_json_node *stage, const char *type, void *context) {
-  static const char *const names[] = {"", "Replace", "ByteFallback", "Fuse", "Strip", "ByteLevel"};
+  static const char *const names[] = {"",      "Replace",   "ByteFallback", "Fuse",
+                                      "Strip", "ByteLevel", "Metaspace"};
   decoder_reading *reading = context;
-  for (decoder_stage kind = STAGE_REPLACE; kind <= STAGE_BYTE_LEVEL; kind++) {
+  for (decoder_stage kind = STAGE_REPLACE; kind <= STAGE_METASPACE; kind++) {
     if (strcmp(type, names[kind]) != 0) continue;
     decoder_stage last = reading->last;
     reading->last = kind;
     bool in_order = kind == STAGE_REPLACE      ? last <= STAGE_REPLACE
                     : kind == STAGE_STRIP      ? last == STAGE_FUSE
                     : kind == STAGE_BYTE_LEVEL ? last == STAGE_NONE
+                    : kind == STAGE_METASPACE  ? last == STAGE_NONE || last == STAGE_BYTE_FALLBACK
                                                : last < kind;
     if (!in_order)
       return weir_json_fail(stage,
-                            "\"%s\" here is not supported (only ByteLevel alone, or "
-                            "Replace, ByteFallback, Fuse, Strip in this order)",
+                            "\"%s\" here is not supported (only ByteLevel alone; "
+                            "Metaspace, after ByteFallback or alone; or Replace, ByteFallback, "
+                            "Fuse, Strip in this order)",
                             type);
     return read_decoder_stage(stage, kind, reading);
   }
-  return unknown_type(stage, type, "ByteLevel, Replace, ByteFallback, Fuse, Strip");
+  return unknown_type(stage, type, "ByteLevel, Metaspace, Replace, ByteFallback, Fuse, Strip");
 }
 
 weir_status weir_tokenizer_read_decoder(const weir_json_node *root, weir_decoder *decoder,

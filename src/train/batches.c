@@ -5,7 +5,6 @@
 #include "objective/sft.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static int64_t divide_up(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -54,13 +53,14 @@ weir_status weir_batches_create(weir_batches *batches, const weir_corpus *corpus
       .rows = rows,
       .settings = *settings,
       .steps_per_epoch = divide_up(n_micro_batches, settings->micro_batches_per_step),
-      .n_supervised_epoch = corpus->n_tokens - rows->n_spans,
+      .n_supervised_epoch = rows->n_supervised,
       .order = malloc((size_t)(rows->n_rows + 1) * sizeof *batches->order),
       .order_epoch = -1,
       .micro_batches =
           calloc((size_t)settings->micro_batches_per_step, sizeof *batches->micro_batches),
+      .is_learnt = calloc((size_t)settings->micro_batches_per_step, sizeof *batches->is_learnt),
   };
-  if (batches->order && batches->micro_batches) return WEIR_OK;
+  if (batches->order && batches->micro_batches && batches->is_learnt) return WEIR_OK;
   weir_batches_destroy(batches);
   return weir_fail(WEIR_FAILED, "no memory for the order of %lld rows", (long long)rows->n_rows);
 }
@@ -73,6 +73,9 @@ void weir_batches_destroy(weir_batches *batches) {
     free((void *)micro_batch->targets);
     free((void *)micro_batch->weights);
   }
+  for (int64_t i = 0; batches->is_learnt && i < batches->settings.micro_batches_per_step; i++)
+    free(batches->is_learnt[i]);
+  free(batches->is_learnt);
   free(batches->micro_batches);
   free(batches->order);
   *batches = (weir_batches){0};
@@ -100,10 +103,16 @@ static int64_t tokens_of(const weir_batch_extent *extent, int64_t i_micro_batch)
   return i_micro_batch == 0 ? extent->first_tokens : extent->later_tokens;
 }
 
+static bool has_context(const weir_batches *batches) {
+  return batches->corpus->counts.n_context_tokens > 0;
+}
+
 uint64_t weir_batches_bytes(const weir_batches *batches, const weir_batch_extent *extent) {
   uint64_t bytes = (uint64_t)batches->rows->n_rows * sizeof *batches->order;
+  const uint64_t bytes_per_token =
+      2 * sizeof(int32_t) + sizeof(double) + (has_context(batches) ? sizeof(uint8_t) : 0);
   for (int64_t i = 0; i < batches->settings.micro_batches_per_step; i++)
-    bytes += (uint64_t)tokens_of(extent, i) * (2 * sizeof(int32_t) + sizeof(double)) +
+    bytes += (uint64_t)tokens_of(extent, i) * bytes_per_token +
              (uint64_t)(extent->n_sequences + 1) * sizeof(int64_t) + sizeof(weir_micro_batch);
   return bytes;
 }
@@ -117,8 +126,9 @@ weir_status weir_batches_reserve(weir_batches *batches, const weir_batch_extent 
     micro_batch->ids = calloc(n_tokens, sizeof(int32_t));
     micro_batch->targets = calloc(n_tokens, sizeof(int32_t));
     micro_batch->weights = calloc(n_tokens, sizeof(double));
-    if (!micro_batch->sequences.offsets || !micro_batch->ids || !micro_batch->targets ||
-        !micro_batch->weights)
+    if (has_context(batches)) batches->is_learnt[i] = calloc(n_tokens, sizeof(uint8_t));
+    if ((has_context(batches) && !batches->is_learnt[i]) || !micro_batch->sequences.offsets ||
+        !micro_batch->ids || !micro_batch->targets || !micro_batch->weights)
       return weir_fail(WEIR_FAILED, "no memory for a micro-batch of %zu tokens", n_tokens);
   }
   return WEIR_OK;
@@ -127,17 +137,18 @@ weir_status weir_batches_reserve(weir_batches *batches, const weir_batch_extent 
 /* ---- one step ---- */
 
 /* Ids and boundaries.  The tables are ours; the step sees them as constant. */
-static void load_rows(weir_batches *batches, places p, weir_micro_batch *micro_batch) {
+static void load_rows(weir_batches *batches, places p, weir_micro_batch *micro_batch,
+                      uint8_t *is_learnt) {
   int32_t *ids = (int32_t *)micro_batch->ids;
   int64_t *offsets = (int64_t *)micro_batch->sequences.offsets;
   int64_t n_tokens = 0, n_sequences = 0;
   for (int64_t at = p.first; at < p.end; at++) {
     const int64_t row = batches->order[at];
     for (int64_t i = batches->rows->offsets[row]; i < batches->rows->offsets[row + 1]; i++) {
-      const weir_span *span = &batches->rows->spans[i];
-      memcpy(ids + n_tokens, batches->corpus->ids + span->first_token,
-             (size_t)span->n_tokens * sizeof *ids);
-      n_tokens += span->n_tokens;
+      const weir_span span = batches->rows->spans[i];
+      weir_corpus_copy(batches->corpus, span, ids + n_tokens,
+                       is_learnt ? is_learnt + n_tokens : NULL);
+      n_tokens += span.n_tokens;
       offsets[++n_sequences] = n_tokens;
     }
   }
@@ -151,18 +162,18 @@ void weir_batches_load(weir_batches *batches, int64_t step) {
     places p = places_of(batches, step, i);
     if (p.first == p.end) break;
     weir_micro_batch *micro_batch = &batches->micro_batches[i];
-    load_rows(batches, p, micro_batch);
+    load_rows(batches, p, micro_batch, batches->is_learnt[i]);
     WEIR_ASSERT(micro_batch->sequences.n_tokens, <=, tokens_of(&batches->reserved, i));
     WEIR_ASSERT(micro_batch->sequences.n_sequences, <=, batches->reserved.n_sequences);
     batches->n_micro_batches++;
-    batches->n_supervised += weir_sft_count(&micro_batch->sequences, NULL);
+    batches->n_supervised += weir_sft_count(&micro_batch->sequences, batches->is_learnt[i]);
     batches->n_tokens += micro_batch->sequences.n_tokens;
   }
   const int64_t divisor =
       batches->settings.evaluate ? batches->n_supervised_epoch : batches->n_supervised;
   for (int64_t i = 0; i < batches->n_micro_batches; i++) {
     weir_micro_batch *micro_batch = &batches->micro_batches[i];
-    weir_sft_fill(&micro_batch->sequences, micro_batch->ids, NULL, divisor,
+    weir_sft_fill(&micro_batch->sequences, micro_batch->ids, batches->is_learnt[i], divisor,
                   (int32_t *)micro_batch->targets, (double *)micro_batch->weights);
   }
 }

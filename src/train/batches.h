@@ -38,6 +38,7 @@ typedef struct weir_batches {
   int64_t order_epoch;
   weir_batch_extent reserved;
   weir_micro_batch *micro_batches; /* [micro_batches_per_step] */
+  uint8_t **is_learnt;             /* [micro_batches_per_step][tokens]; NULL each: all are */
   /* the step that was loaded last */
   int64_t n_micro_batches, n_supervised, n_tokens;
 } weir_batches;

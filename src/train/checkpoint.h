@@ -24,10 +24,11 @@ enum { WEIR_CHECKPOINT_FORMAT_VERSION = 1 };
 
 /* What the loop carries from step to step beside tensors. */
 typedef struct weir_progress {
-  int64_t step;     /* optimizer steps done */
-  int64_t n_tokens; /* seen, over all steps */
-  double loss_sum;  /* of all steps */
-  double seconds;   /* spent in steps */
+  int64_t step;         /* optimizer steps done */
+  int64_t n_tokens;     /* seen, over all steps */
+  int64_t n_supervised; /* of these */
+  double loss_sum;      /* of all steps */
+  double seconds;       /* spent in steps */
   /* since the last line of metrics */
   int64_t interval_steps, interval_rows, interval_correct;
   double interval_loss, interval_entropy; /* sums over steps, and over rows */

@@ -18,12 +18,12 @@ weir_status weir_evaluate_reserve(weir_batches *batches, int64_t *longest_tokens
  * order, so step i is row i. */
 static void spread(const weir_batches *batches, int64_t row, const double *logprobs,
                    double *token_losses) {
+  const double *weights = batches->micro_batches[0].weights;
   int64_t t = 0;
   for (int64_t i = batches->rows->offsets[row]; i < batches->rows->offsets[row + 1]; i++) {
     const weir_span *span = &batches->rows->spans[i];
-    token_losses[span->first_token] = NAN;
     for (int64_t k = 1; k < span->n_tokens; k++)
-      token_losses[span->first_token + k] = -logprobs[t + k - 1];
+      if (weights[t + k - 1] != 0) token_losses[span->first_token + k] = -logprobs[t + k - 1];
     t += span->n_tokens;
   }
 }
@@ -51,6 +51,8 @@ weir_status weir_evaluate(weir_run *run, weir_batches *batches, weir_evaluation 
   if (token_losses) {
     logprobs = malloc((size_t)batches->reserved.first_tokens * sizeof *logprobs);
     if (!logprobs) return weir_fail(WEIR_FAILED, "no memory for the losses of a row");
+    for (int64_t i = 0; i < batches->corpus->n_tokens; i++)
+      token_losses[i] = NAN;
   }
   *evaluation = (weir_evaluation){.n_supervised = batches->n_supervised_epoch};
   weir_status status = run_rows(run, batches, evaluation, logprobs, token_losses);

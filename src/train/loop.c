@@ -41,6 +41,7 @@ static void count_step(weir_progress *progress, const weir_batches *batches,
                        const weir_step_result *result, double seconds) {
   progress->step++;
   progress->n_tokens += batches->n_tokens;
+  progress->n_supervised += batches->n_supervised;
   progress->loss_sum += result->loss;
   progress->seconds += seconds;
   progress->interval_steps++;

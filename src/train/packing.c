@@ -13,16 +13,28 @@ static int64_t smaller(int64_t a, int64_t b) {
 static int64_t count_parts(const weir_corpus *corpus, int64_t max_length) {
   int64_t n = 0;
   for (int64_t i = 0; i < corpus->n_documents; i++)
-    n += (corpus->offsets[i + 1] - corpus->offsets[i] + max_length - 1) / max_length;
+    n += (corpus->documents[i].n_tokens + max_length - 1) / max_length;
   return n;
+}
+
+static void add_part(weir_rows *rows, const weir_corpus *corpus, weir_span part) {
+  const int64_t n_supervised = weir_corpus_supervised(corpus, part);
+  if (n_supervised == 0) {
+    rows->n_left_out_spans++;
+    rows->n_left_out_tokens += part.n_tokens;
+    return;
+  }
+  rows->n_supervised += n_supervised;
+  rows->spans[rows->n_spans++] = part;
 }
 
 static void cut(weir_rows *rows, const weir_corpus *corpus, int64_t max_length) {
   for (int64_t i = 0; i < corpus->n_documents; i++) {
-    const int64_t begin = corpus->offsets[i], end = corpus->offsets[i + 1];
+    const int64_t begin = corpus->documents[i].first_token;
+    const int64_t end = begin + corpus->documents[i].n_tokens;
     rows->n_cut_documents += end - begin > max_length;
     for (int64_t at = begin; at < end; at += max_length)
-      rows->spans[rows->n_spans++] = (weir_span){at, smaller(max_length, end - at)};
+      add_part(rows, corpus, (weir_span){at, smaller(max_length, end - at)});
   }
 }
 
@@ -82,7 +94,7 @@ static weir_status choose_rows(weir_rows *rows, int64_t max_length, int64_t *row
 
 /* Turns counts into offsets and puts the spans row by row, in the order in which they came. */
 static weir_status gather(weir_rows *rows, const int64_t *row_of) {
-  weir_span *gathered = malloc((size_t)rows->n_spans * sizeof *gathered);
+  weir_span *gathered = malloc((size_t)(rows->n_spans + 1) * sizeof *gathered);
   int64_t *next = malloc((size_t)(rows->n_rows + 1) * sizeof *next);
   weir_status status = WEIR_OK;
   if (!gathered || !next) {
@@ -111,8 +123,8 @@ weir_status weir_rows_pack(weir_rows *rows, const weir_corpus *corpus, int64_t m
     status = weir_fail(WEIR_FAILED, "no memory to pack %zu parts", n_parts);
   } else {
     cut(rows, corpus, max_length);
-    qsort(rows->spans, n_parts, sizeof *rows->spans, by_length);
-    rows->longest_span = n_parts > 0 ? rows->spans[0].n_tokens : 0;
+    qsort(rows->spans, (size_t)rows->n_spans, sizeof *rows->spans, by_length);
+    rows->longest_span = rows->n_spans > 0 ? rows->spans[0].n_tokens : 0;
     status = choose_rows(rows, max_length, row_of);
   }
   if (status == WEIR_OK) status = gather(rows, row_of);

@@ -16,13 +16,14 @@ double weir_training_epoch(const weir_training *training) {
 json_t *weir_step_metrics(const weir_training *training, const weir_step_report *report) {
   const weir_progress *progress = &training->progress;
   const double n_rows = progress->interval_rows > 0 ? (double)progress->interval_rows : 1;
-  return json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:f, s:f}", "step",
+  return json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:f, s:f}", "step",
                    (json_int_t)progress->step, "epoch", weir_training_epoch(training), "loss",
                    progress->interval_loss / (double)progress->interval_steps, "grad_norm",
                    report->result.grad_norm, "learning_rate", report->learning_rate,
                    "mean_token_accuracy", (double)progress->interval_correct / n_rows, "entropy",
                    progress->interval_entropy / n_rows, "num_tokens",
-                   (json_int_t)progress->n_tokens, "step_seconds", report->seconds,
+                   (json_int_t)progress->n_tokens, "num_supervised_tokens",
+                   (json_int_t)progress->n_supervised, "step_seconds", report->seconds,
                    "tokens_per_second", (double)report->n_tokens / report->seconds);
 }
 
@@ -67,10 +68,22 @@ static json_t *bytes_json(uint64_t bytes) {
   return json_integer((json_int_t)bytes);
 }
 
+/* What one epoch holds, and what became of the rest. */
+static json_t *data_json(const weir_batches *batches) {
+  const weir_corpus *corpus = batches->corpus;
+  const weir_rows *rows = batches->rows;
+  return json_pack(
+      "{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "documents", (json_int_t)corpus->n_documents, "tokens",
+      (json_int_t)(corpus->n_tokens - rows->n_left_out_tokens), "supervised_tokens",
+      (json_int_t)rows->n_supervised, "dropped_tokens", (json_int_t)rows->n_left_out_tokens,
+      "truncated_tokens", (json_int_t)0, "cut_documents", (json_int_t)rows->n_cut_documents,
+      "empty_documents", (json_int_t)corpus->counts.n_empty_documents);
+}
+
 static json_t *result_json(const weir_training *training) {
   const weir_run *run = training->run;
   const weir_progress *progress = &training->progress;
-  return json_pack("{s:{s:o, s:o}, s:{s:o, s:o}, s:o, s:o, s:f, s:I, s:f, s:I, s:f, s:o}",
+  return json_pack("{s:{s:o, s:o}, s:{s:o, s:o}, s:o, s:o, s:f, s:I, s:f, s:I, s:I, s:f, s:o, s:o}",
                    "planned_bytes", "run", bytes_json(training->plan->run_arena_bytes), "step",
                    bytes_json(training->plan->step_arena_bytes), "used_bytes", "run",
                    bytes_json(run->run_arena->high_water_bytes), "step",
@@ -79,8 +92,10 @@ static json_t *result_json(const weir_training *training) {
                    bytes_json(weir_process_peak_bytes()), "seconds_per_step",
                    training->seconds_per_step, "steps", (json_int_t)progress->step, "epoch",
                    weir_training_epoch(training), "num_tokens", (json_int_t)progress->n_tokens,
-                   "train_loss", progress->loss_sum / (double)progress->step, "eval_loss",
-                   training->has_evaluation ? json_real(training->evaluation.loss) : json_null());
+                   "num_supervised_tokens", (json_int_t)progress->n_supervised, "train_loss",
+                   progress->loss_sum / (double)progress->step, "eval_loss",
+                   training->has_evaluation ? json_real(training->evaluation.loss) : json_null(),
+                   "data", data_json(training->batches));
 }
 
 weir_status weir_training_write_result(const weir_training *training) {

@@ -16,22 +16,32 @@ void weir_data_part_deinit(weir_data_part *part) {
 }
 
 uint64_t weir_data_part_bytes(const weir_data_part *part, const weir_batch_extent *extent) {
-  return weir_corpus_bytes(&part->corpus) + weir_rows_bytes(&part->rows) +
-         weir_batches_bytes(&part->batches, extent);
+  return weir_corpus_bytes(&part->corpus) + weir_corpus_window_bytes(&part->corpus) +
+         weir_rows_bytes(&part->rows) + weir_batches_bytes(&part->batches, extent);
 }
 
 void weir_data_part_log(const weir_data_part *part, const char *what, int64_t max_length) {
   const weir_corpus *corpus = &part->corpus;
+  const weir_rows *rows = &part->rows;
   weir_log_info("%s: documents %lld, tokens %lld (end tokens: %lld), rows %lld of at most %lld",
                 what, (long long)corpus->n_documents, (long long)corpus->n_tokens,
-                (long long)weir_corpus_ended_documents(corpus), (long long)part->rows.n_rows,
+                (long long)weir_corpus_ended_documents(corpus), (long long)rows->n_rows,
                 (long long)max_length);
-  if (part->rows.n_cut_documents > 0)
+  weir_log_info("%s: tokens supervised %lld, dropped %lld, truncated 0", what,
+                (long long)rows->n_supervised, (long long)rows->n_left_out_tokens);
+  if (rows->n_cut_documents > 0)
     weir_log_info("%s: documents longer than a row, cut into sequences of their own: %lld", what,
-                  (long long)part->rows.n_cut_documents);
-  if (corpus->n_empty_documents > 0)
+                  (long long)rows->n_cut_documents);
+  if (corpus->counts.n_apart > 0)
+    weir_log_info("%s: of %lld prompts with completions, %lld tokenized apart, where one token "
+                  "would have held the end of the prompt and more",
+                  what, (long long)corpus->counts.n_pairs, (long long)corpus->counts.n_apart);
+  if (rows->n_left_out_spans > 0)
+    weir_log_warning("%s: sequences in which nothing is supervised, left out: %lld (tokens: %lld)",
+                     what, (long long)rows->n_left_out_spans, (long long)rows->n_left_out_tokens);
+  if (corpus->counts.n_empty_documents > 0)
     weir_log_warning("%s: empty documents left out: %lld", what,
-                     (long long)corpus->n_empty_documents);
+                     (long long)corpus->counts.n_empty_documents);
 }
 
 static weir_status read_corpora(weir_training_data *data, const weir_data_request *request,
@@ -60,7 +70,9 @@ static weir_status read_and_pack(weir_training_data *data, const weir_data_reque
   };
   WEIR_TRY(weir_data_part_pack(&data->train, settings->max_length, &train));
   if (data->train.batches.n_supervised_epoch == 0)
-    return weir_fail(WEIR_BAD_INPUT, "nothing to learn: every document is one token long");
+    return weir_fail(WEIR_BAD_INPUT,
+                     "nothing to learn: no token is supervised, since every document is "
+                     "one token long or has an empty completion");
   if (!data->has_validation) return WEIR_OK;
   const weir_batch_settings evaluation = {1, 1, 0, true};
   return weir_data_part_pack(&data->validation, settings->max_length, &evaluation);
