@@ -95,7 +95,7 @@ static void free_fixture(fixture *f) {
 }
 
 static weir_status save(fixture *f, weir_dtype dtype) {
-  return weir_checkpoint_save(f->folder, f->source, &f->model.run, dtype, &f->progress,
+  return weir_checkpoint_save(f->folder, f->source, &f->model.run, dtype, UINT64_MAX, &f->progress,
                               &f->identity, f->trainer_state);
 }
 

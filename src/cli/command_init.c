@@ -55,11 +55,11 @@ static void allocate_weights(const weir_parameter_table *table, weir_arena *aren
 }
 
 static weir_status write_weights(const char *directory, const weir_model_config *config,
-                                 const weir_parameter_table *table, uint64_t seed, int n_threads) {
+                                 const weir_parameter_table *table, uint64_t seed, int n_threads,
+                                 uint64_t max_shard_bytes) {
   weir_arena arena;
   weir_tensor *weights = calloc((size_t)table->n_parameters, sizeof *weights);
-  char *path = weir_path_join(directory, "model.safetensors");
-  weir_status status = weights && path ? WEIR_OK : weir_fail(WEIR_FAILED, "no memory for weights");
+  weir_status status = weights ? WEIR_OK : weir_fail(WEIR_FAILED, "no memory for weights");
   if (status == WEIR_OK) {
     weir_arena_init_dry(&arena, "weights"); /* counts what the real one must hold */
     allocate_weights(table, &arena, weights);
@@ -68,19 +68,19 @@ static weir_status write_weights(const char *directory, const weir_model_config 
   if (status == WEIR_OK) {
     allocate_weights(table, &arena, weights);
     weir_weights_initialize(config, table, weights, seed, n_threads);
-    status = weir_weights_save(path, table, weights, config->dtype);
+    status = weir_weights_save_directory(directory, table, weights, config->dtype, max_shard_bytes);
     weir_arena_deinit(&arena);
   }
-  free(path);
   free(weights);
   return status;
 }
 
 static weir_status write_model(const char *directory, const char *tokenizer_path,
-                               const weir_model_config *config, uint64_t seed, int n_threads) {
+                               const weir_model_config *config, uint64_t seed, int n_threads,
+                               uint64_t max_shard_bytes) {
   weir_parameter_table table;
   WEIR_TRY(weir_parameter_table_create(config, &table));
-  weir_status status = write_weights(directory, config, &table, seed, n_threads);
+  weir_status status = write_weights(directory, config, &table, seed, n_threads, max_shard_bytes);
   weir_parameter_table_destroy(&table);
   if (status != WEIR_OK) return status;
   WEIR_TRY(weir_tokenizer_files_copy(tokenizer_path, directory));
@@ -100,7 +100,8 @@ weir_status weir_command_init(const weir_options *options) {
   weir_model_config_warn(&config, config_path);
   WEIR_TRY(join_tokenizer(tokenizer_path, &config));
   WEIR_TRY(prepare_output(directory));
-  WEIR_TRY(write_model(directory, tokenizer_path, &config, (uint64_t)seed, n_threads));
+  WEIR_TRY(write_model(directory, tokenizer_path, &config, (uint64_t)seed, n_threads,
+                       weir_options_bytes(options, "max_shard_size")));
   weir_log_info("%s: %" PRId64 " parameters in %s, seed %" PRId64, directory,
                 weir_model_config_parameters(&config), weir_dtype_name(config.dtype), seed);
   return WEIR_OK;

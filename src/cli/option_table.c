@@ -54,6 +54,8 @@ const weir_option weir_option_table[] = {
    .help = "start anew in an output directory that is not empty"},
   {CHOICE("save_dtype", "f32|bf16|f16"), .group = "Output", .commands = TRAIN,
    .help = "dtype of the final model; unset: the dtype it was trained in"},
+  {BYTES("max_shard_size"), .default_text = "5GB", .range = "[1, inf)", .group = "Output",
+   .commands = INIT | TRAIN, .help = "weights beyond this are saved in several files with an index"},
   {STRINGS("train_file", "FILE"), .group = "Data", .commands = TRAIN | TOKENIZER_TRAIN,
    .required_by = TRAIN | TOKENIZER_TRAIN,
    .help = "text files, or .jsonl with {\"text\": ...} or {\"prompt\": ..., \"completion\": ...}"},

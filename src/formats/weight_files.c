@@ -64,16 +64,19 @@ static weir_status open_shards(const char *directory, const json_t *map, weir_we
 
 static weir_status open_index(const char *directory, weir_weight_files *files) {
   char *path = weir_path_join(directory, index_name);
-  json_error_t error;
+  json_error_t error = {.text = "no memory"};
   json_t *root = path ? json_load_file(path, JSON_REJECT_DUPLICATES, &error) : NULL;
   free(path);
   if (!root)
-    return weir_fail(WEIR_BAD_INPUT, "%s/%s: cannot be read as JSON", directory, index_name);
+    return weir_fail(WEIR_BAD_INPUT, "%s/%s:%d: not JSON: %s", directory, index_name, error.line,
+                     error.text);
   const json_t *map = json_object_get(root, "weight_map");
   weir_status status =
       json_object_size(map) > 0
           ? open_shards(directory, map, files)
-          : weir_fail(WEIR_BAD_INPUT, "%s/%s: has no weight_map", directory, index_name);
+          : weir_fail(WEIR_BAD_INPUT,
+                      "%s/%s: expected an object with a \"weight_map\" from tensors to files",
+                      directory, index_name);
   json_decref(root);
   return status;
 }

@@ -28,5 +28,18 @@ weir_status weir_weights_load(const char *directory, const weir_model_config *co
  * names and in the file's shapes: fused ones joined, transposed ones turned back. */
 weir_status weir_weights_save(const char *path, const weir_parameter_table *table,
                               const weir_tensor *tensors, weir_dtype dtype);
+/* The same of the tensors whose first part is one of the parameters [begin, end). */
+weir_status weir_weights_save_range(const char *path, const weir_parameter_table *table,
+                                    const weir_tensor *tensors, weir_dtype dtype, int64_t begin,
+                                    int64_t end);
+
+/* Writes the weights of a model directory: model.safetensors where that holds at most
+ * `max_shard_bytes` of tensors, else model-00001-of-0000N.safetensors and so on with
+ * model.safetensors.index.json.  A tensor is never divided.  At every moment the directory holds
+ * the old weights, the new ones, or (between two sharded sets) none that opens, never a mixture;
+ * what it held before is removed last. */
+weir_status weir_weights_save_directory(const char *directory, const weir_parameter_table *table,
+                                        const weir_tensor *tensors, weir_dtype dtype,
+                                        uint64_t max_shard_bytes);
 
 #endif

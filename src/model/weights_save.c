@@ -12,6 +12,7 @@
 enum { STRIPE = 1 << 17 /* elements of a plain tensor */, TILE_COLS = 32 };
 
 typedef struct saver {
+  int64_t begin, end; /* tensors whose first part is one of these parameters */
   weir_safetensors_writer *writer;
   const weir_parameter_table *table;
   const weir_tensor *tensors;
@@ -81,7 +82,7 @@ static weir_status save_transposed(const saver *save, int64_t first) {
 
 static weir_status write_tensors(const saver *save) {
   const weir_parameter_table *table = save->table;
-  for (int64_t i = 0; i < table->n_parameters; i++) {
+  for (int64_t i = save->begin; i < save->end; i++) {
     const weir_parameter *parameter = &table->parameters[i];
     if (parameter->file_row > 0) continue; /* written with the first part */
     int64_t shape[2];
@@ -91,7 +92,7 @@ static weir_status write_tensors(const saver *save) {
   }
   WEIR_TRY(weir_safetensors_writer_metadata(save->writer, "format", "pt"));
   WEIR_TRY(weir_safetensors_writer_begin(save->writer));
-  for (int64_t i = 0; i < table->n_parameters; i++) {
+  for (int64_t i = save->begin; i < save->end; i++) {
     if (table->parameters[i].file_row > 0) continue;
     WEIR_TRY(table->parameters[i].file_transposed ? save_transposed(save, i)
                                                   : save_contiguous(save, i));
@@ -111,7 +112,13 @@ static size_t buffer_elements(const weir_parameter_table *table) {
 
 weir_status weir_weights_save(const char *path, const weir_parameter_table *table,
                               const weir_tensor *tensors, weir_dtype dtype) {
-  saver save = {.table = table, .tensors = tensors, .dtype = dtype};
+  return weir_weights_save_range(path, table, tensors, dtype, 0, table->n_parameters);
+}
+
+weir_status weir_weights_save_range(const char *path, const weir_parameter_table *table,
+                                    const weir_tensor *tensors, weir_dtype dtype, int64_t begin,
+                                    int64_t end) {
+  saver save = {.begin = begin, .end = end, .table = table, .tensors = tensors, .dtype = dtype};
   WEIR_TRY(weir_safetensors_writer_create(path, &save.writer));
   size_t buffer_bytes = buffer_elements(table) * sizeof(double);
   save.values = malloc(buffer_bytes);

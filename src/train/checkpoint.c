@@ -187,10 +187,11 @@ static weir_status save_trainer_state(const char *directory, const json_t *train
 /* ---- saving ---- */
 
 static weir_status save_parts(const char *directory, const char *source, const weir_run *run,
-                              weir_dtype dtype, const weir_progress *progress,
-                              const weir_run_identity *identity, const json_t *trainer_state) {
+                              weir_dtype dtype, uint64_t max_shard_bytes,
+                              const weir_progress *progress, const weir_run_identity *identity,
+                              const json_t *trainer_state) {
   char path[WEIR_PATH_BYTES];
-  WEIR_TRY(weir_model_directory_save(directory, source, run, dtype));
+  WEIR_TRY(weir_model_directory_save(directory, source, run, dtype, max_shard_bytes));
   WEIR_TRY(weir_run_folder_name(path, directory, OPTIMIZER_FILE));
   WEIR_TRY(save_optimizer(path, run, dtype != run->device->real));
   WEIR_TRY(save_trainer_state(directory, trainer_state));
@@ -198,11 +199,13 @@ static weir_status save_parts(const char *directory, const char *source, const w
 }
 
 weir_status weir_checkpoint_save(const char *folder, const char *source, const weir_run *run,
-                                 weir_dtype dtype, const weir_progress *progress,
-                                 const weir_run_identity *identity, const json_t *trainer_state) {
+                                 weir_dtype dtype, uint64_t max_shard_bytes,
+                                 const weir_progress *progress, const weir_run_identity *identity,
+                                 const json_t *trainer_state) {
   char partial[WEIR_PATH_BYTES];
   WEIR_TRY(weir_run_folder_begin_checkpoint(folder, progress->step, partial));
-  weir_status status = save_parts(partial, source, run, dtype, progress, identity, trainer_state);
+  weir_status status =
+      save_parts(partial, source, run, dtype, max_shard_bytes, progress, identity, trainer_state);
   if (status == WEIR_OK) return weir_run_folder_commit_checkpoint(folder, progress->step, partial);
   weir_run_folder_sweep(folder);
   return status;

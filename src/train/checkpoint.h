@@ -49,8 +49,9 @@ uint64_t weir_model_fingerprint(const weir_model_config *config, const weir_para
 /* Writes checkpoint-<progress->step> of the run in `folder`; `source` is where the tokenizer comes
  * from. */
 weir_status weir_checkpoint_save(const char *folder, const char *source, const weir_run *run,
-                                 weir_dtype dtype, const weir_progress *progress,
-                                 const weir_run_identity *identity, const json_t *trainer_state);
+                                 weir_dtype dtype, uint64_t max_shard_bytes,
+                                 const weir_progress *progress, const weir_run_identity *identity,
+                                 const json_t *trainer_state);
 /* Bytes one checkpoint will take, within a few kilobytes. */
 uint64_t weir_checkpoint_bytes(const char *source, const weir_run *run, weir_dtype dtype);
 

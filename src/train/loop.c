@@ -108,9 +108,9 @@ static weir_status evaluate(weir_training *training) {
 static weir_status save_checkpoint(weir_training *training) {
   json_t *trainer_state = weir_trainer_state(training);
   if (!trainer_state) return weir_fail(WEIR_FAILED, "no memory for the state of the trainer");
-  weir_status status =
-      weir_checkpoint_save(training->folder, training->source, training->run, training->save_dtype,
-                           &training->progress, training->identity, trainer_state);
+  weir_status status = weir_checkpoint_save(
+      training->folder, training->source, training->run, training->save_dtype,
+      training->settings->max_shard_bytes, &training->progress, training->identity, trainer_state);
   json_decref(trainer_state);
   WEIR_TRY(status);
   weir_log_info("step %lld  saved %s/checkpoint-%lld", (long long)training->progress.step,
@@ -171,7 +171,7 @@ weir_status weir_training_run(weir_training *training) {
   WEIR_TRY(run_steps(training));
   if (is_finished) WEIR_TRY(evaluate(training)); /* resumed after the last step */
   WEIR_TRY(weir_model_directory_save(training->folder, training->source, training->run,
-                                     training->save_dtype));
+                                     training->save_dtype, training->settings->max_shard_bytes));
   weir_log_info("saved the model in %s", training->folder);
   return weir_training_write_result(training);
 }

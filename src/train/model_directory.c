@@ -73,15 +73,15 @@ static weir_status write_generation_config(const char *path, const weir_model_co
 }
 
 weir_status weir_model_directory_save(const char *directory, const char *source,
-                                      const weir_run *run, weir_dtype dtype) {
+                                      const weir_run *run, weir_dtype dtype,
+                                      uint64_t max_shard_bytes) {
   char path[WEIR_PATH_BYTES];
   struct stat about;
   WEIR_TRY(weir_model_config_write(directory, run->config, dtype));
   WEIR_TRY(copy_companions(directory, source));
   WEIR_TRY(weir_run_folder_name(path, directory, "generation_config.json"));
   if (!is_there(path, &about)) WEIR_TRY(write_generation_config(path, run->config));
-  WEIR_TRY(weir_run_folder_name(path, directory, "model.safetensors"));
-  return weir_weights_save(path, run->table, run->weights, dtype);
+  return weir_weights_save_directory(directory, run->table, run->weights, dtype, max_shard_bytes);
 }
 
 uint64_t weir_model_directory_bytes(const char *source, const weir_run *run, weir_dtype dtype) {

@@ -22,6 +22,7 @@ typedef struct weir_training_settings {
   int64_t logging_steps;
   int64_t eval_steps, save_steps; /* 0: only at the end */
   int64_t save_total_limit;       /* 0: none */
+  uint64_t max_shard_bytes;       /* of a file of weights */
 } weir_training_settings;
 
 /* Number of steps and of warm-up steps, now that the steps of an epoch are known: as Transformers,
