@@ -261,6 +261,160 @@ static void regexes_are_translated_or_refused(void **state) {
   }
 }
 
+/* tiny_llama() with Metaspace in the place of its normalizer; `split` and the rest as JSON. */
+static weir_tokenizer *open_metaspace(const char *scheme, bool split) {
+  json_t *file = tiny_llama();
+  json_object_set_new(file, "normalizer", json_null());
+  json_object_set_new(file, "pre_tokenizer",
+                      json_pack("{ss ss ss sb}", "type", "Metaspace", "replacement", "▁",
+                                "prepend_scheme", scheme, "split", split));
+  json_object_set_new(file, "decoder",
+                      json_pack("{ss s[{ss} {ss ss ss}]}", "type", "Sequence", "decoders", "type",
+                                "ByteFallback", "type", "Metaspace", "replacement", "▁",
+                                "prepend_scheme", scheme));
+  weir_tokenizer *tokenizer = tiny_tokenizer_open(file);
+  json_decref(file);
+  return tokenizer;
+}
+
+static void metaspace(void **state) {
+  (void)state;
+  static const struct {
+    const char *scheme, *text, *expected;
+  } cases[] = {
+      {"always", "the the", "<s>|▁the|▁the"},
+      {"always", " the", "<s>|▁the"}, /* it has one already */
+      {"always", "▁the", "<s>|▁the"},
+      {"always", "a</s>the", "<s>|▁|a|</s>|▁the"},
+      {"always", "a  the", "<s>|▁|a|▁|▁the"},
+      {"always", "", "<s>"},
+      {"first", "the the", "<s>|▁the|▁the"},
+      {"first", "a</s>the", "<s>|▁|a|</s>|the"},
+      {"first", "</s>the", "<s>|</s>|the"},
+      {"never", "the the", "<s>|the|▁the"},
+      {"never", " the", "<s>|▁the"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (int split = 0; split < 2; split++) {
+      weir_tokenizer *tokenizer = open_metaspace(cases[i].scheme, split);
+      assert_tokens(tokenizer, cases[i].text, cases[i].expected);
+      weir_tokenizer_close(tokenizer);
+    }
+  static const char *const schemes[] = {"always", "first", "never"};
+  for (size_t k = 0; k < 3; k++) {
+    weir_tokenizer *tokenizer = open_metaspace(schemes[k], true);
+    assert_round_trip(tokenizer, "the two  spaces ", 16);
+    assert_round_trip(tokenizer, "a</s>b </s>été", strlen("a</s>b </s>été"));
+    weir_tokenizer_close(tokenizer);
+  }
+}
+
+/* With split, no merge reaches across a space. */
+static void metaspace_splits(void **state) {
+  (void)state;
+  json_t *file = tiny_llama();
+  json_t *model = json_object_get(file, "model");
+  json_object_set_new(json_object_get(model, "vocab"), "e▁",
+                      json_integer((json_int_t)json_object_size(json_object_get(model, "vocab"))));
+  json_array_insert_new(json_object_get(model, "merges"), 0, json_string("e ▁"));
+  json_object_set_new(file, "normalizer", json_null());
+  for (int split = 0; split < 2; split++) {
+    json_object_set_new(file, "pre_tokenizer",
+                        json_pack("{ss ss ss sb}", "type", "Metaspace", "replacement", "▁",
+                                  "prepend_scheme", "never", "split", split));
+    weir_tokenizer *tokenizer = tiny_tokenizer_open(file);
+    assert_tokens(tokenizer, "e the", split ? "<s>|e|▁the" : "<s>|e▁|the");
+    weir_tokenizer_close(tokenizer);
+  }
+  json_decref(file);
+}
+
+static weir_status bracket(void *words, const char *word, size_t n_bytes) {
+  WEIR_TRY(weir_bytes_append(words, "[", 1));
+  WEIR_TRY(weir_bytes_append(words, word, n_bytes));
+  return weir_bytes_append(words, "]", 1);
+}
+
+static void split_behaviors(void **state) {
+  (void)state;
+  static const struct {
+    const char *behavior;
+    bool invert;
+    const char *words;
+  } cases[] = {
+      {"Isolated", false, "[b][a][a][bb][a]"},
+      {"Isolated", true, "[b][a][a][bb][a]"},
+      {"Removed", false, "[b][bb]"},
+      {"Removed", true, "[a][a][a]"},
+      {"MergedWithPrevious", false, "[ba][a][bba]"},
+      {"MergedWithPrevious", true, "[b][a][abb][a]"},
+      {"MergedWithNext", false, "[b][a][abb][a]"},
+      {"MergedWithNext", true, "[ba][a][bba]"},
+      {"Contiguous", false, "[b][aa][bb][a]"},
+      {"Contiguous", true, "[b][aa][bb][a]"},
+  };
+  static const char *const names[] = {"Isolated", "Removed", "MergedWithPrevious", "MergedWithNext",
+                                      "Contiguous"};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    weir_split_behavior behavior = WEIR_SPLIT_ISOLATED;
+    while (strcmp(names[behavior], cases[i].behavior) != 0)
+      behavior++;
+    weir_pretokenizer splits = {0};
+    weir_bytes words = {0};
+    assert_int_equal(weir_pretokenizer_add(&splits, "a", behavior, cases[i].invert), WEIR_OK);
+    assert_int_equal(weir_pretokenizer_run(&splits, "baabba", 6, bracket, &words), WEIR_OK);
+    weir_bytes_append(&words, "", 1);
+    assert_string_equal(words.data, cases[i].words);
+    weir_bytes_deinit(&words);
+    weir_pretokenizer_deinit(&splits);
+  }
+}
+
+/* The ids of both as one text where these begin with the prompt's, else apart without the space
+ * that would stand before a text. */
+static void prompts_and_completions(void **state) {
+  (void)state;
+  static const struct {
+    const char *prompt, *completion, *expected;
+    bool apart;
+  } cases[] = {
+      {"a", "the", "<s>|▁|a#the", false}, {"the", " the", "<s>|▁the#▁the", false},
+      {"t", "he", "<s>|▁|t#he", true},    {"", "the", "<s>#▁the", false},
+      {"the", "", "<s>|▁the#", false},    {"t", "he</s>the", "<s>|▁|t#he|</s>|▁the", true},
+  };
+  json_t *file = tiny_llama();
+  weir_tokenizer *tokenizers[] = {tiny_tokenizer_open(file), open_metaspace("always", false)};
+  for (size_t k = 0; k < 2; k++)
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+      const weir_document pair = {cases[i].prompt, strlen(cases[i].prompt), cases[i].completion,
+                                  strlen(cases[i].completion)};
+      weir_ids ids = {0};
+      weir_bytes line = {0};
+      size_t n_prompt_ids;
+      bool apart;
+      assert_int_equal(
+          weir_tokenizer_encode_pair(tokenizers[k], &pair, &ids, &n_prompt_ids, &apart), WEIR_OK);
+      for (size_t j = 0; j <= ids.count; j++) {
+        size_t n_bytes = 0;
+        if (j == n_prompt_ids)
+          weir_bytes_append(&line, "#", 1);
+        else if (j > 0 && j < ids.count)
+          weir_bytes_append(&line, "|", 1);
+        if (j == ids.count) break;
+        const char *token = weir_tokenizer_token_text(tokenizers[k], ids.data[j], &n_bytes);
+        weir_bytes_append(&line, token, n_bytes);
+      }
+      weir_bytes_append(&line, "", 1);
+      assert_string_equal(line.data, cases[i].expected);
+      assert_int_equal(apart, cases[i].apart);
+      weir_bytes_deinit(&line);
+      weir_ids_deinit(&ids);
+    }
+  for (size_t k = 0; k < 2; k++)
+    weir_tokenizer_close(tokenizers[k]);
+  json_decref(file);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(texts_come_back_streamed_and_whole),
@@ -272,6 +426,10 @@ int main(void) {
       cmocka_unit_test(bad_text_and_bad_ids_are_refused),
       cmocka_unit_test(a_very_long_word_takes_no_time),
       cmocka_unit_test(regexes_are_translated_or_refused),
+      cmocka_unit_test(metaspace),
+      cmocka_unit_test(metaspace_splits),
+      cmocka_unit_test(split_behaviors),
+      cmocka_unit_test(prompts_and_completions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
