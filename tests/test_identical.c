@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * I4: the plan does not change the bits, in f32 and with activations in bf16.  Chunk rows in
+ * I4: the plan does not change the bits, in f32 and in bf16.  Chunk rows in
  * multiples of the block, head rows likewise, every stash policy, one thread or two: the same
- * gradients, and the same weights after twenty steps, compared as bytes. */
+ * gradients, and the same weights after several steps, compared as bytes. */
 #include "device/cpu/cpu.h"
 #include "support/tiny_model.h"
 
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-enum { RUN_BYTES = 32 << 20, STEP_BYTES = 64 << 20, N_STEPS = 20 };
+enum { RUN_BYTES = 32 << 20, STEP_BYTES = 64 << 20, N_STEPS = 20, N_ROUNDED_STEPS = 4 };
 
 /* Three blocks and a tail; boundaries off the blocks' edges. */
 static const int64_t lengths[] = {300, 5, 470, 1, 100};
@@ -58,7 +58,7 @@ static double *train(int architecture, const tiny_settings *settings, int n_thre
   return both;
 }
 
-static void plans_give_the_same_bits(weir_precision precision) {
+static void plans_give_the_same_bits(weir_precision precision, int n_steps) {
   static const struct {
     tiny_settings settings;
     int n_threads;
@@ -70,11 +70,11 @@ static void plans_give_the_same_bits(weir_precision precision) {
   const tiny_settings plain = {1024, 1024, 128, WEIR_STASH_ALL, precision};
   for (int architecture = 0; architecture < TINY_ARCHITECTURES; architecture++) {
     int64_t n_expected, n_values;
-    double *expected = train(architecture, &plain, 1, N_STEPS, &n_expected);
+    double *expected = train(architecture, &plain, 1, n_steps, &n_expected);
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
       tiny_settings settings = plans[i].settings;
       settings.precision = precision;
-      double *values = train(architecture, &settings, plans[i].n_threads, N_STEPS, &n_values);
+      double *values = train(architecture, &settings, plans[i].n_threads, n_steps, &n_values);
       assert_int_equal(n_values, n_expected);
       int64_t n_different = 0;
       for (int64_t j = 0; j < n_values; j++)
@@ -90,12 +90,23 @@ static void plans_give_the_same_bits(weir_precision precision) {
 
 static void in_f32(void **state) {
   (void)state;
-  plans_give_the_same_bits((weir_precision){0});
+  plans_give_the_same_bits((weir_precision){0}, N_STEPS);
 }
 
 static void with_activations_in_bf16(void **state) {
   (void)state;
-  plans_give_the_same_bits((weir_precision){.bf16_activations = true});
+  plans_give_the_same_bits((weir_precision){.bf16_activations = true}, N_ROUNDED_STEPS);
+}
+
+/* The bits of the rounding are those of seed, step, parameter and element. */
+static void with_weights_in_bf16_rounded_at_random(void **state) {
+  (void)state;
+  plans_give_the_same_bits((weir_precision){.bf16_activations = true,
+                                            .bf16_weights = true,
+                                            .without_masters = true,
+                                            .stochastic_rounding = true,
+                                            .seed = 3},
+                           N_ROUNDED_STEPS);
 }
 
 /* The test of the test: another tile of the head is another order of additions, and shows. */
@@ -115,6 +126,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(in_f32),
       cmocka_unit_test(with_activations_in_bf16),
+      cmocka_unit_test(with_weights_in_bf16_rounded_at_random),
       cmocka_unit_test(another_order_shows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

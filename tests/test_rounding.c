@@ -2,6 +2,7 @@
  *
  * Rounding to bf16 on every device: all its numbers, and what lies between neighbours.  The judge
  * is arithmetic: the nearer of the two neighbours, at a tie the even one. */
+#include "core/read_real.h"
 #include "device/cpu/cpu.h"
 #include "device/ref/ref.h"
 
@@ -80,6 +81,101 @@ static void round_on(weir_device *device, weir_arena *arena) {
     check(is_wide ? (float)wide[i] : outputs[i], bits_at(i));
 }
 
+/* ---- at random ---- */
+
+enum { N_RANDOM = 40000 };
+
+static const weir_noise noise = {.seed = 11, .stream = 5, .first = 8};
+
+static void round_randomly(weir_device *device, const double *values, int64_t begin,
+                           uint16_t *rounded) {
+  weir_arena arena;
+  static float narrow[N_RANDOM];
+  const int64_t n = N_RANDOM - begin;
+  int64_t workspace_bytes = (int64_t)device->n_threads * WEIR_WORKSPACE_BYTES_PER_THREAD;
+  assert_int_equal(weir_arena_init(&arena, "test", (uint64_t)workspace_bytes + (1 << 20)), WEIR_OK);
+  device->workspace =
+      weir_tensor_allocate(&arena, WEIR_MEMORY_WORKSPACE, WEIR_DTYPE_F32, 1, workspace_bytes / 4);
+  weir_tensor x = weir_tensor_allocate(&arena, WEIR_MEMORY_ACTIVATIONS, device->real, 1, n);
+  weir_tensor y = weir_tensor_allocate(&arena, WEIR_MEMORY_ACTIVATIONS, WEIR_DTYPE_BF16, 1, n);
+  for (int64_t i = 0; i < n; i++)
+    narrow[i] = (float)values[begin + i];
+  const bool is_wide = device->real == WEIR_DTYPE_F64;
+  device->operations->write(device, x, is_wide ? (const void *)(values + begin) : narrow);
+  weir_noise shifted = noise;
+  shifted.first += begin;
+  device->operations->round_randomly(device, y, x, &shifted);
+  device->operations->read(device, rounded, y);
+  device->workspace = (weir_tensor){0};
+  weir_arena_deinit(&arena);
+}
+
+/* A third of the way up, a number goes up a third of the time; one of bf16 stays; so does a NaN. */
+static void random_rounding_is_fair(void **state) {
+  (void)state;
+  static double values[N_RANDOM];
+  static uint16_t on_ref[N_RANDOM], on_cpu[N_RANDOM], tail[N_RANDOM];
+  static const double steps[] = {0, 1. / 3, 0.5, 0.9};
+  weir_device *ref, *cpu;
+  assert_int_equal(weir_ref_create(&ref), WEIR_OK);
+  assert_int_equal(weir_cpu_create(2, NULL, &cpu), WEIR_OK);
+  for (int i = 0; i < N_RANDOM; i++)
+    values[i] = (double)(float)((i % 8 < 4 ? 1 : -1) * (1 + steps[i % 4] * 0x1p-7));
+  values[0] = NAN;
+  values[4] = -INFINITY;
+  round_randomly(ref, values, 0, on_ref);
+  round_randomly(cpu, values, 0, on_cpu);
+  assert_memory_equal(on_ref, on_cpu, sizeof on_ref);
+  round_randomly(cpu, values, 20000, tail); /* bits are those of the element, wherever it lies */
+  assert_memory_equal(tail, on_cpu + 20000, (N_RANDOM - 20000) * sizeof *tail);
+
+  double n_up[4] = {0};
+  for (int i = 8; i < N_RANDOM; i++) {
+    float found = fabsf(as_float((uint32_t)on_cpu[i] << 16));
+    assert_true(found == 1 || found == 1 + 0x1p-7f);
+    n_up[i % 4] += found > 1;
+  }
+  assert_true(isnan(as_float((uint32_t)on_cpu[0] << 16)));
+  assert_true(as_float((uint32_t)on_cpu[4] << 16) == -INFINITY);
+  assert_true(n_up[0] == 0);
+  for (int k = 1; k < 4; k++) /* five deviations */
+    assert_true(fabs(n_up[k] / (N_RANDOM / 4.0) - steps[k]) <= 5 * 0.5 / sqrt(N_RANDOM / 4.0));
+  weir_cpu_destroy(cpu);
+  weir_ref_destroy(ref);
+}
+
+/* ---- looking up in a table of bf16 ---- */
+
+static void look_up(weir_device *device) {
+  static const uint16_t table[] = {0x3f80, 0x4000, 0x4040, 0xc080, 0x3f81, 0x8000}; /* [2,3] */
+  static const float expected[] = {-4, 1.0078125f, -0.0f, 1, 2, 3};
+  static const int32_t ids[] = {1, 0};
+  weir_arena arena;
+  double found[6];
+  assert_int_equal(weir_arena_init(&arena, "test", 4096), WEIR_OK);
+  weir_tensor t = weir_tensor_allocate(&arena, WEIR_MEMORY_WEIGHTS, WEIR_DTYPE_BF16, 2, 3);
+  weir_tensor i = weir_tensor_allocate(&arena, WEIR_MEMORY_DATA, WEIR_DTYPE_I32, 1, 2);
+  weir_tensor x = weir_tensor_allocate(&arena, WEIR_MEMORY_HIDDEN, device->real, 2, 3);
+  device->operations->write(device, t, table);
+  device->operations->write(device, i, ids);
+  device->operations->embedding_forward(device, x, t, i, false);
+  weir_read_real(device, found, x);
+  for (int k = 0; k < 6; k++)
+    assert_true(same_bits((float)found[k], expected[k]));
+  weir_arena_deinit(&arena);
+}
+
+static void embeddings_are_widened(void **state) {
+  (void)state;
+  weir_device *ref, *cpu;
+  assert_int_equal(weir_ref_create(&ref), WEIR_OK);
+  assert_int_equal(weir_cpu_create(2, NULL, &cpu), WEIR_OK);
+  look_up(ref);
+  look_up(cpu);
+  weir_cpu_destroy(cpu);
+  weir_ref_destroy(ref);
+}
+
 static void in_an_arena(weir_device *device) {
   weir_arena arena;
   assert_int_equal(weir_arena_init(&arena, "test", 16 << 20), WEIR_OK);
@@ -127,6 +223,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ref_rounds),
       cmocka_unit_test(ref_rounds_once),
+      cmocka_unit_test(random_rounding_is_fair),
+      cmocka_unit_test(embeddings_are_widened),
       {"cpu_rounds_avx512", cpu_rounds, NULL, NULL, "avx512"},
       {"cpu_rounds_avx2", cpu_rounds, NULL, NULL, "avx2"},
       {"cpu_rounds_portable", cpu_rounds, NULL, NULL, "portable"},

@@ -20,6 +20,13 @@ enum { RUN_BYTES = 8 << 20, STEP_BYTES = 8 << 20 };
 
 static const int64_t ragged[] = {17, 1, 30, 9};
 static const weir_precision bf16_activations = {.bf16_activations = true};
+/* Activations alone; weights too, with masters; and without. */
+static const weir_precision precisions[] = {
+    {.bf16_activations = true},
+    {.bf16_activations = true, .bf16_weights = true},
+    {.bf16_weights = true, .without_masters = true, .stochastic_rounding = true, .seed = 7},
+};
+enum { N_PRECISIONS = sizeof precisions / sizeof *precisions };
 static const tiny_settings plain = {1 << 20, 1 << 20, 1 << 20, WEIR_STASH_ALL, {0}};
 
 static double *gradients_of(int architecture, const tiny_settings *settings,
@@ -84,9 +91,10 @@ static void plans_agree_in_f64(void **state) {
   plans_agree((weir_precision){0});
 }
 
-static void plans_agree_with_activations_in_bf16(void **state) {
+static void plans_agree_in_bf16(void **state) {
   (void)state;
-  plans_agree(bf16_activations);
+  for (int i = 0; i < N_PRECISIONS; i++)
+    plans_agree(precisions[i]);
 }
 
 /* The test of the test: what is rounded is not what is not. */
@@ -228,9 +236,10 @@ static void planned_equals_used_in_f64(void **state) {
   planned_equals_used((weir_precision){0});
 }
 
-static void planned_equals_used_with_activations_in_bf16(void **state) {
+static void planned_equals_used_in_bf16(void **state) {
   (void)state;
-  planned_equals_used(bf16_activations);
+  for (int i = 0; i < N_PRECISIONS; i++)
+    planned_equals_used(precisions[i]);
 }
 
 /* The test of the test: an operation that holds 64 bytes more must show. */
@@ -289,7 +298,8 @@ static void memory_grows_by_what_must_be_held(void **state) {
   config.num_hidden_layers = 4;
   for (int policy = 0; policy < 2 * WEIR_STASH_POLICY_COUNT; policy++) {
     bool in_bf16 = policy % 2;
-    tiny_settings settings = {256, 256, 32, (weir_stash_policy)(policy / 2), {in_bf16}};
+    tiny_settings settings = {
+        256, 256, 32, (weir_stash_policy)(policy / 2), {.bf16_activations = in_bf16}};
     weir_plan plans[2];
     for (int i = 0; i < 2; i++) {
       int64_t offsets[] = {0, 4096 << i};
@@ -363,13 +373,13 @@ static void norms_and_biases_do_not_decay(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(plans_agree_in_f64),
-      cmocka_unit_test(plans_agree_with_activations_in_bf16),
+      cmocka_unit_test(plans_agree_in_bf16),
       cmocka_unit_test(rounding_shows),
       cmocka_unit_test(packed_separate_and_accumulated_agree),
       cmocka_unit_test(policies_mix_by_layer),
       cmocka_unit_test(norms_and_biases_do_not_decay),
       cmocka_unit_test(planned_equals_used_in_f64),
-      cmocka_unit_test(planned_equals_used_with_activations_in_bf16),
+      cmocka_unit_test(planned_equals_used_in_bf16),
       cmocka_unit_test(sixty_four_bytes_more_show),
       cmocka_unit_test(memory_grows_by_what_must_be_held),
   };

@@ -335,6 +335,8 @@ static void test_planned_is_used(void **state) {
       "--save-dtype bf16 --num-train-epochs 2 --max-steps -1",
       "--activation-dtype bf16 --stash all --validation-file validation.jsonl",
       "--activation-dtype bf16 --max-length 300 --chunk-rows 64 --gradient-accumulation-steps 2",
+      "--bf16 --head-columns 100 --validation-file validation.jsonl",
+      "--weight-dtype bf16 --master-weights=false --save-dtype f32 --stash all",
   };
   for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
     const char *steps = strstr(variants[i], "max-steps") ? "" : "--max-steps 25";
@@ -478,7 +480,8 @@ static void test_bad_data(void **state) {
 /* What I4 promises, through the program: the plan does not change the bits. */
 static void test_plan_changes_no_bits(void **state) {
   (void)state;
-  static const char *const precisions[] = {"", "--activation-dtype bf16"};
+  static const char *const precisions[] = {"", "--activation-dtype bf16", "--bf16",
+                                           "--bf16 --master-weights=false --stochastic-rounding"};
   for (size_t i = 0; i < sizeof precisions / sizeof *precisions; i++) {
     expect(weir("train --model model --train-file train.jsonl --max-length 400 --max-steps 8 "
                 "--threads 1 --output plan-a --overwrite-output-dir --stash all --chunk-rows 512 "
@@ -513,6 +516,38 @@ static void test_precision(void **state) {
   json_decref(rounded);
 }
 
+/* Weights of bf16 with masters and without, saved in whatever dtype: resuming gives the same bits.
+ */
+static void test_weight_dtype(void **state) {
+  (void)state;
+  static const char *const ways[] = {"", "--master-weights=false",
+                                     "--master-weights=false --stochastic-rounding"};
+  static const char *const dtypes[] = {"f32", "bf16", "f16"};
+  for (size_t i = 0; i < 9; i++) {
+#define BF16 TRAIN "--max-steps 9 --save-steps 4 --bf16 %s --save-dtype %s "
+    const char *way = ways[i / 3], *dtype = dtypes[i % 3];
+    expect(weir(BF16 "--output whole-bf16 --overwrite-output-dir", way, dtype), 0);
+    expect_said(*way ? "master_weights bf16" : "master_weights f32");
+    expect(weir(BF16 "--output resumed-bf16 --overwrite-output-dir", way, dtype), 0);
+    expect(weir("inspect whole-bf16/checkpoint-8/optimizer.safetensors"), 0);
+    const bool rounds = *way ? strcmp(dtype, "f16") == 0 : strcmp(dtype, "f32") != 0;
+    assert_int_equal(strstr(result, "master.0") != NULL, rounds);
+    assert_int_equal(system("rm -r resumed-bf16/checkpoint-8 resumed-bf16/checkpoint-9"), 0);
+    expect(weir(BF16 "--output resumed-bf16 --resume-from-checkpoint latest", way, dtype), 0);
+    assert_same_run("whole-bf16", "resumed-bf16", 9);
+  }
+  expect(weir(TRAIN "--max-steps 9 --output whole-bf16 --resume-from-checkpoint latest"), 2);
+  expect_said("dtype was \"bf16\" and is now \"f32\"");
+  expect(weir(TRAIN "--output x --bf16 --weight-dtype f32"), 2);
+  expect_said("contradict");
+  expect(weir("train --config whole-bf16/options.yaml --output repeated"),
+         0); /* agrees with itself */
+  expect(weir(TRAIN "--output x --master-weights=false"), 2);
+  expect_said("master_weights false needs weight_dtype bf16");
+  expect(weir(TRAIN "--output x --bf16 --stochastic-rounding"), 2);
+  expect_said("stochastic_rounding needs");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_kill_and_resume),
@@ -527,6 +562,7 @@ int main(void) {
       cmocka_unit_test(test_bad_data),
       cmocka_unit_test(test_plan_changes_no_bits),
       cmocka_unit_test(test_precision),
+      cmocka_unit_test(test_weight_dtype),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

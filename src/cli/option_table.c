@@ -132,8 +132,17 @@ const weir_option weir_option_table[] = {
   {FLAG("dry_run"), .group = "Run", .commands = TRAIN, .help = "plan, check and print; train nothing"},
 
   /* --- precision ------------------------------------------------------------------------------ */
-  {CHOICE("activation_dtype", "f32|bf16"), .default_text = "f32", .group = "Precision",
-   .commands = STREAMED, .help = "values of the layers are rounded to this and stashed in it"},
+  {FLAG("bf16"), .group = "Precision", .commands = STREAMED,
+   .help = "weights and activations bf16, with f32 master weights: both options below"},
+  {CHOICE("weight_dtype", "f32|bf16"), .group = "Precision", .commands = STREAMED,
+   .help = "what computes sees weights rounded to this; unset: f32, or as bf16 says"},
+  {.type = WEIR_OPTION_BOOLEAN, .default_text = "true", .name = "master_weights",
+   .group = "Precision", .commands = TRAIN | PLAN,
+   .help = "keep weights in f32 beside bf16; false: bf16 alone, and every update is rounded"},
+  {FLAG("stochastic_rounding"), .group = "Precision", .commands = TRAIN | PLAN,
+   .help = "without master weights: round updates at random, in the mean exact, by --seed"},
+  {CHOICE("activation_dtype", "f32|bf16"), .group = "Precision", .commands = STREAMED,
+   .help = "values of the layers are rounded to and stashed in this; unset: f32, or as bf16 says"},
 
   /* --- memory --------------------------------------------------------------------------------- */
   {BYTES("memory"), .range = "[1, inf)", .group = "Memory", .commands = TRAIN | PLAN,

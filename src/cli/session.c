@@ -68,10 +68,35 @@ static weir_status find_model(const weir_options *options, const char **path) {
   return WEIR_OK;
 }
 
-static weir_precision precision_of(const weir_options *options) {
-  return (weir_precision){
-      .bf16_activations = strcmp(text_of(options, "activation_dtype", "f32"), "bf16") == 0,
-  };
+static bool is_true(const weir_options *options, const char *name, bool otherwise) {
+  return weir_options_find(options, name) ? weir_options_boolean(options, name) : otherwise;
+}
+
+/* --bf16 stands for both dtypes; what is said beside it must agree. */
+static weir_status read_bf16(const weir_options *options, const char *name, bool *is_bf16) {
+  *is_bf16 = strcmp(text_of(options, name, "f32"), "bf16") == 0;
+  if (*is_bf16 || !is_true(options, "bf16", false)) return WEIR_OK;
+  *is_bf16 = true;
+  if (!weir_options_is_set(options, name)) return WEIR_OK;
+  return weir_fail(WEIR_BAD_INPUT, "bf16 and %s f32 contradict each other: leave one of them out",
+                   name);
+}
+
+static weir_status read_precision(const weir_options *options, weir_precision *precision) {
+  WEIR_TRY(read_bf16(options, "weight_dtype", &precision->bf16_weights));
+  WEIR_TRY(read_bf16(options, "activation_dtype", &precision->bf16_activations));
+  precision->without_masters = !is_true(options, "master_weights", true);
+  precision->stochastic_rounding = is_true(options, "stochastic_rounding", false);
+  precision->seed = (uint64_t)integer_of(options, "seed", 42);
+  if (precision->without_masters && !precision->bf16_weights)
+    return weir_fail(WEIR_BAD_INPUT,
+                     "master_weights false needs weight_dtype bf16: f32 weights are their own "
+                     "masters");
+  if (precision->stochastic_rounding && !precision->without_masters)
+    return weir_fail(WEIR_BAD_INPUT,
+                     "stochastic_rounding needs weight_dtype bf16 and master_weights false: "
+                     "nothing else is rounded after an update");
+  return WEIR_OK;
 }
 
 static weir_status read_settings(const weir_options *options, weir_session *session) {
@@ -89,9 +114,8 @@ static weir_status read_settings(const weir_options *options, weir_session *sess
       .head_rows = integer_of(options, "head_rows", WEIR_DEFAULT_HEAD_ROWS),
       .head_columns = integer_of(options, "head_columns", WEIR_DEFAULT_HEAD_COLUMNS),
       .stash = session->stash,
-      .precision = precision_of(options),
   };
-  return WEIR_OK;
+  return read_precision(options, &session->settings.precision);
 }
 
 static weir_status open_parts(const weir_options *options, weir_session *session) {

@@ -120,9 +120,14 @@ void weir_convert(void *dst, weir_dtype dst_dtype, const void *src, weir_dtype s
 
 void weir_transpose(void *dst, int64_t dst_stride, const void *src, int64_t src_stride,
                     int64_t rows, int64_t cols, weir_dtype dtype) {
-  WEIR_ASSERT(dtype <= WEIR_DTYPE_F64, ==, true);
-  if (dtype == WEIR_DTYPE_F32)
-    TRANSPOSE(float);
-  else
-    TRANSPOSE(double);
+  switch (weir_dtype_bytes(dtype)) {
+  case 2:
+    TRANSPOSE(uint16_t);
+    break;
+  case 4:
+    TRANSPOSE(uint32_t);
+    break;
+  default:
+    TRANSPOSE(uint64_t);
+  }
 }

@@ -23,7 +23,7 @@ float weir_f32_odd_from_f64(double value);
 void weir_convert(void *dst, weir_dtype dst_dtype, const void *src, weir_dtype src_dtype,
                   int64_t n);
 
-/* dst [cols, rows] = transpose of src [rows, cols]; strides in elements, of 4 or 8 bytes each.
+/* dst [cols, rows] = transpose of src [rows, cols]; strides in elements of `dtype`.
  * One side should fit a cache. */
 void weir_transpose(void *dst, int64_t dst_stride, const void *src, int64_t src_stride,
                     int64_t rows, int64_t cols, weir_dtype dtype);

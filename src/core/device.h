@@ -61,6 +61,13 @@ typedef struct weir_adamw {
   int64_t step; /* 1 for the first update: the bias corrections are 1 - beta^step */
 } weir_adamw;
 
+/* Random bits: element i of a tensor takes 16 of number (first + i) / 4 of a stream of base/rng.h.
+ */
+typedef struct weir_noise {
+  uint64_t seed, stream;
+  int64_t first; /* a multiple of 4 */
+} weir_noise;
+
 /* Columns of the `statistics` tensor of the head. */
 enum {
   WEIR_HEAD_MAX,      /* largest logit so far */
@@ -89,6 +96,11 @@ typedef struct weir_device_operations {
   void (*add)(weir_device *device, weir_tensor dst, weir_tensor src);
   /* y = x rounded to the nearest bf16, ties to even; both stay `real`.  y may be x. */
   void (*round)(weir_device *device, weir_tensor y, weir_tensor x);
+  /* y bf16 = x `real`, taken as f32, rounded to one of its two neighbours at random, so that the
+   * mean is x (Gupta et al. 2015, arXiv:1502.02551): away from zero where the low half of its bits
+   * and 16 random ones carry. */
+  void (*round_randomly)(weir_device *device, weir_tensor y, weir_tensor x,
+                         const weir_noise *noise);
 
   /* Between the host and the device; `host` holds weir_tensor_bytes() bytes of the tensor's dtype.
    * write may return before it has happened: host memory stays unchanged until the step ends.
@@ -96,7 +108,8 @@ typedef struct weir_device_operations {
   void (*write)(weir_device *device, weir_tensor dst, const void *host);
   void (*read)(weir_device *device, void *host, weir_tensor src);
 
-  /* Embedding: x[c] (+)= table[ids[c]].  x [C,D] out, table [V,D], ids [1,C] i32 in [0,V). */
+  /* Embedding: x[c] (+)= table[ids[c]].  x [C,D] out, table [V,D], ids [1,C] i32 in [0,V).
+   * The table may be bf16 where nothing is added to x. */
   void (*embedding_forward)(weir_device *device, weir_tensor x, weir_tensor table, weir_tensor ids,
                             bool accumulate);
   /* dtable[ids[c]] += dx[c], blocks last first, rows of a block in rising order. */

@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/precision.h"
 
-int weir_precision_table(const weir_precision *precision, weir_dtype real,
-                         weir_holding table[WEIR_MAX_HOLDINGS]) {
+#include <string.h>
+
+/* What nothing updates needs no master. */
+weir_dtype weir_precision_weights(const weir_precision *precision, weir_dtype real, bool trains) {
+  if (!precision->bf16_weights || (trains && !precision->without_masters)) return real;
+  return WEIR_DTYPE_BF16;
+}
+
+void weir_precision_table(const weir_precision *precision, weir_dtype real,
+                          weir_holding table[WEIR_HOLDINGS]) {
   const weir_dtype activations = precision->bf16_activations ? WEIR_DTYPE_BF16 : real;
-  const weir_holding rows[] = {
-      {"arithmetic", real},   {"weights", real},    {"activations", activations},
-      {"stash", activations}, {"statistics", real}, {"gradients", real},
-      {"moments", real},
+  const weir_dtype weights = precision->bf16_weights ? WEIR_DTYPE_BF16 : real;
+  const weir_dtype masters = weir_precision_weights(precision, real, true);
+  const weir_holding rows[WEIR_HOLDINGS] = {
+      {"arithmetic", real},         {"weights", weights},   {"master_weights", masters},
+      {"activations", activations}, {"stash", activations}, {"statistics", real},
+      {"gradients", real},          {"moments", real},
   };
-  enum { N_ROWS = sizeof rows / sizeof *rows };
-  for (int i = 0; i < N_ROWS; i++)
-    table[i] = rows[i];
-  return N_ROWS;
+  memcpy(table, rows, sizeof rows);
 }

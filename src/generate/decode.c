@@ -50,10 +50,12 @@ static void run_layers(const weir_decoder *decoder, const weir_sequences *sequen
     slot.kept[WEIR_VALUE_INPUT] = x;
     slot.kept[WEIR_VALUE_K] = weir_kv_cache_keys(&decoder->cache, layer, sequence->n_tokens);
     slot.kept[WEIR_VALUE_V] = weir_kv_cache_values(&decoder->cache, layer, sequence->n_tokens);
+    weir_arena_mark mark = weir_arena_mark_take(run->step_arena);
     weir_unit unit;
     weir_unit_acquire(run, layer + 1, &unit);
     at(decoder, "generate", layer);
     weir_layer_forward(run, &unit, sequence, &slot, x);
+    weir_arena_release(run->step_arena, &mark);
   }
 }
 

@@ -4,6 +4,7 @@
 /* One block of rows and what it needs while its tiles pass. */
 typedef struct row_block {
   weir_tensor x, normed, dnormed, statistics, logits;
+  weir_tensor ready;            /* a tile of weights, where they are not ready as held */
   weir_tensor targets, weights; /* [1,R] */
 } row_block;
 
@@ -25,14 +26,29 @@ static weir_tensor final_norm(const weir_head *head, weir_tensor x) {
   return normed;
 }
 
-/* Logits of classes [begin, end) into the block's tile buffer. */
-static weir_tensor tile_logits(const weir_head *head, const row_block *block, int64_t begin,
-                               int64_t end) {
+void weir_weights_ready(weir_device *device, weir_tensor ready, weir_tensor held) {
+  if (held.dtype == device->real)
+    device->operations->round(device, ready, held);
+  else
+    device->operations->copy(device, ready, held);
+}
+
+/* Weights of classes [begin, end), which the last call for them may have made ready already. */
+static weir_tensor tile_weights(const weir_head *head, const row_block *block, int64_t begin,
+                                int64_t end, bool again) {
+  weir_tensor held = weir_tensor_rows(head->weights[WEIR_ROLE_HEAD], begin, end);
+  if (!head->bf16_weights) return held;
+  weir_tensor ready = weir_tensor_rows(block->ready, 0, end - begin);
+  if (!again) weir_weights_ready(head->device, ready, held);
+  return ready;
+}
+
+/* Logits of the tile's classes into the block's tile buffer. */
+static weir_tensor tile_logits(const weir_head *head, const row_block *block, weir_tensor weights) {
   weir_tensor logits = block->logits;
-  logits.cols = end - begin;
-  head->device->operations->linear_forward(
-      head->device, logits, block->normed,
-      weir_tensor_rows(head->weights[WEIR_ROLE_HEAD], begin, end), (weir_tensor){0}, false);
+  logits.cols = weights.rows;
+  head->device->operations->linear_forward(head->device, logits, block->normed, weights,
+                                           (weir_tensor){0}, false);
   return logits;
 }
 
@@ -42,7 +58,7 @@ static void block_forward(const weir_head *head, const row_block *block,
   int64_t n_classes = head->config->vocab_size, end_row = first_row + block->x.rows;
   for (int64_t begin = 0; begin < n_classes; begin += head->columns_per_tile) {
     int64_t end = minimum(begin + head->columns_per_tile, n_classes);
-    weir_tensor logits = tile_logits(head, block, begin, end);
+    weir_tensor logits = tile_logits(head, block, tile_weights(head, block, begin, end, false));
     operations->head_tile(head->device, block->statistics, logits, block->targets, begin);
   }
   operations->head_finish(head->device, columns(tokens->logprob, first_row, end_row),
@@ -57,17 +73,16 @@ static void block_backward(const weir_head *head, const row_block *block) {
   bool one_tile = head->columns_per_tile >= n_classes;
   for (int64_t begin = 0; begin < n_classes; begin += head->columns_per_tile) {
     int64_t end = minimum(begin + head->columns_per_tile, n_classes);
+    weir_tensor weights = tile_weights(head, block, begin, end, one_tile);
     weir_tensor logits = block->logits;
     logits.cols = end - begin;
-    if (!one_tile) logits = tile_logits(head, block, begin, end);
+    if (!one_tile) logits = tile_logits(head, block, weights);
     operations->head_gradient(head->device, logits, block->statistics, block->targets,
                               block->weights, begin);
     operations->linear_backward_weight(
         head->device, weir_tensor_rows(head->gradients[WEIR_ROLE_HEAD], begin, end),
         (weir_tensor){0}, logits, block->normed);
-    operations->linear_backward_input(head->device, block->dnormed, logits,
-                                      weir_tensor_rows(head->weights[WEIR_ROLE_HEAD], begin, end),
-                                      begin > 0);
+    operations->linear_backward_input(head->device, block->dnormed, logits, weights, begin > 0);
   }
   operations->norm_backward(head->device, head->config->norm, head->config->norm_epsilon, block->x,
                             head->gradients[WEIR_ROLE_FINAL_NORM],
@@ -93,6 +108,8 @@ void weir_head_run(const weir_head *head, weir_tensor x, weir_tensor targets, we
     block.statistics =
         weir_tensor_allocate(head->arena, WEIR_MEMORY_VECTORS, real, n_rows, WEIR_HEAD_COLUMNS);
     block.logits = weir_tensor_allocate(head->arena, WEIR_MEMORY_LOGITS, real, n_rows, tile);
+    if (head->bf16_weights)
+      block.ready = weir_tensor_allocate(head->arena, WEIR_MEMORY_WEIGHTS, real, tile, x.cols);
     block.targets = columns(targets, begin, end);
     block.weights = columns(weights, begin, end);
     block_forward(head, &block, tokens, begin);
@@ -102,6 +119,7 @@ void weir_head_run(const weir_head *head, weir_tensor x, weir_tensor targets, we
 }
 
 void weir_head_logits(const weir_head *head, weir_tensor logits, weir_tensor x) {
+  WEIR_ASSERT(head->bf16_weights, ==, false);
   weir_arena_mark mark = weir_arena_mark_take(head->arena);
   weir_tensor normed = final_norm(head, x);
   head->device->operations->linear_forward(head->device, logits, normed,

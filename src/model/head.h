@@ -16,6 +16,7 @@ typedef struct weir_head {
   weir_arena *arena; /* for temporaries, released before return */
   const weir_model_config *config;
   int64_t rows_per_block, columns_per_tile;
+  bool bf16_weights;            /* HEAD is as held, and is made ready tile by tile */
   const weir_tensor *weights;   /* [WEIR_ROLE_COUNT]; HEAD is the embedding where tied */
   const weir_tensor *gradients; /* likewise; NULL for forward only */
 } weir_head;
@@ -30,7 +31,11 @@ typedef struct weir_token_values {
 void weir_head_run(const weir_head *head, weir_tensor x, weir_tensor targets, weir_tensor weights,
                    const weir_token_values *tokens);
 
-/* logits [R,V] of the rows of x [R,D], whole: for generation, where R is small. */
+/* Weights of bf16 as they compute: ready `real` = held, `real` and then rounded, or bf16. */
+void weir_weights_ready(weir_device *device, weir_tensor ready, weir_tensor held);
+
+/* logits [R,V] of the rows of x [R,D], whole: for generation, where R is small and weights
+ * are not bf16. */
 void weir_head_logits(const weir_head *head, weir_tensor logits, weir_tensor x);
 
 #endif

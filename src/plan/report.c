@@ -37,10 +37,10 @@ static const char *stash_name(const weir_plan_request *request) {
 }
 
 static void print_dtypes(FILE *out, const weir_plan_request *request) {
-  weir_holding table[WEIR_MAX_HOLDINGS];
-  const int n_rows = weir_precision_table(&request->settings.precision, request->real, table);
+  weir_holding table[WEIR_HOLDINGS];
+  weir_precision_table(&request->settings.precision, request->real, table);
   fprintf(out, "  dtypes: ");
-  for (int i = 0; i < n_rows; i++)
+  for (int i = 0; i < WEIR_HOLDINGS; i++)
     fprintf(out, "%s%s %s", i ? ", " : "", table[i].what, weir_dtype_name(table[i].dtype));
   fprintf(out, "\n");
 }
@@ -108,10 +108,10 @@ static json_t *settings_json(const weir_plan_request *request) {
 }
 
 static json_t *dtypes_json(const weir_plan_request *request) {
-  weir_holding table[WEIR_MAX_HOLDINGS];
-  const int n_rows = weir_precision_table(&request->settings.precision, request->real, table);
+  weir_holding table[WEIR_HOLDINGS];
+  weir_precision_table(&request->settings.precision, request->real, table);
   json_t *dtypes = json_object();
-  for (int i = 0; i < n_rows; i++)
+  for (int i = 0; i < WEIR_HOLDINGS; i++)
     json_object_set_new(dtypes, table[i].what, json_string(weir_dtype_name(table[i].dtype)));
   return dtypes;
 }

@@ -5,11 +5,11 @@
 
 #include <stdlib.h>
 
-static void allocate_parameters(const weir_run *run, weir_tensor *tensors, weir_memory_kind kind) {
+static void allocate_parameters(const weir_run *run, weir_tensor *tensors, weir_memory_kind kind,
+                                weir_dtype dtype) {
   for (int64_t i = 0; i < run->table->n_parameters; i++)
-    tensors[i] =
-        weir_tensor_allocate(run->run_arena, kind, run->device->real,
-                             run->table->parameters[i].rows, run->table->parameters[i].cols);
+    tensors[i] = weir_tensor_allocate(run->run_arena, kind, dtype, run->table->parameters[i].rows,
+                                      run->table->parameters[i].cols);
 }
 
 static void zero_all(const weir_run *run, const weir_tensor *tensors) {
@@ -29,12 +29,14 @@ static void take_tensors(weir_run *run, weir_run_purpose purpose) {
   run->sums = allocate_scalars(run, WEIR_SUM_COUNT);
   run->squares = allocate_scalars(run, 1);
   run->clip = allocate_scalars(run, 1);
-  allocate_parameters(run, run->weights, WEIR_MEMORY_WEIGHTS);
+  allocate_parameters(
+      run, run->weights, WEIR_MEMORY_WEIGHTS,
+      weir_precision_weights(&run->settings.precision, device->real, purpose == WEIR_RUN_TRAIN));
   if (purpose >= WEIR_RUN_GRADIENTS)
-    allocate_parameters(run, run->gradients, WEIR_MEMORY_GRADIENTS);
+    allocate_parameters(run, run->gradients, WEIR_MEMORY_GRADIENTS, device->real);
   if (purpose < WEIR_RUN_TRAIN) return;
-  allocate_parameters(run, run->first_moments, WEIR_MEMORY_OPTIMIZER);
-  allocate_parameters(run, run->second_moments, WEIR_MEMORY_OPTIMIZER);
+  allocate_parameters(run, run->first_moments, WEIR_MEMORY_OPTIMIZER, device->real);
+  allocate_parameters(run, run->second_moments, WEIR_MEMORY_OPTIMIZER, device->real);
   zero_all(run, run->first_moments);
   zero_all(run, run->second_moments);
 }

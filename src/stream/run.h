@@ -42,7 +42,8 @@ typedef struct weir_run {
   const weir_parameter_table *table;
   weir_stream_settings settings;
   weir_rope rope;
-  /* [n_parameters], in the table's order; absent tensors where the purpose needs none */
+  /* [n_parameters], in the table's order; absent tensors where the purpose needs none.  `real`, but
+   * for weights that are bf16 and have no masters. */
   weir_tensor *weights, *gradients, *first_moments, *second_moments;
   weir_tensor sums;            /* [1, WEIR_SUM_COUNT] f64, of the step */
   weir_tensor squares;         /* [1,1] f64: sum of squared gradients */

@@ -15,6 +15,9 @@
 
 #include <math.h>
 
+/* Keeps these numbers apart from others that are drawn with the same seed. */
+static const uint64_t noise_stream = (uint64_t)0x726f756e64 << 24; /* "round" */
+
 /* A micro-batch on the device. */
 typedef struct row_tensors {
   const weir_sequences *sequences;
@@ -53,14 +56,17 @@ static row_tensors begin_row(weir_run *run, const weir_micro_batch *micro_batch)
 
 static void embed(weir_run *run, const row_tensors *row, weir_tensor x) {
   const weir_device_operations *operations = run->device->operations;
+  weir_arena_mark mark = weir_arena_mark_take(run->step_arena);
   weir_unit unit;
-  weir_unit_acquire(run, 0, &unit);
   at(run, "embedding", -1);
+  weir_unit_acquire(run, 0, &unit);
   operations->embedding_forward(run->device, x, unit.weights[WEIR_ROLE_EMBEDDING], row->ids, false);
+  if (run->settings.precision.bf16_weights) operations->round(run->device, x, x);
   if (run->config->learned_positions)
     operations->position_forward(run->device, x, unit.weights[WEIR_ROLE_POSITIONS], row->sequences,
                                  0);
   if (run->settings.precision.bf16_activations) operations->round(run->device, x, x);
+  weir_arena_release(run->step_arena, &mark);
 }
 
 /* By way of the hidden states, which wait for the last layer, where the slot is narrower. */
@@ -88,6 +94,7 @@ static void run_head(weir_run *run, const row_tensors *row, const weir_unit *uni
                     .config = run->config,
                     .rows_per_block = run->settings.head_rows,
                     .columns_per_tile = run->settings.head_columns,
+                    .bf16_weights = run->settings.precision.bf16_weights,
                     .weights = unit->weights,
                     .gradients = gradients};
   weir_head_run(&head, row->hidden, row->targets, row->weights, &row->tokens);
@@ -104,6 +111,17 @@ static void open_slot(weir_run *run, int64_t layer, int64_t n_tokens) {
                            weir_stash_policy_values(run->settings.stash[layer]), n_tokens);
 }
 
+static void forward_layer(weir_run *run, const char *phase, int64_t layer,
+                          const weir_sequences *sequences, const weir_stash_slot *slot,
+                          weir_tensor output) {
+  weir_arena_mark mark = weir_arena_mark_take(run->step_arena);
+  weir_unit unit;
+  at(run, phase, layer);
+  weir_unit_acquire(run, layer + 1, &unit);
+  weir_layer_forward(run, &unit, sequences, slot, output);
+  weir_arena_release(run->step_arena, &mark);
+}
+
 static void forward_layers(weir_run *run, const row_tensors *row) {
   int64_t n_layers = run->config->num_hidden_layers, n_tokens = row->sequences->n_tokens;
   open_slot(run, 0, n_tokens);
@@ -112,18 +130,15 @@ static void forward_layers(weir_run *run, const row_tensors *row) {
     bool last = layer + 1 == n_layers;
     if (!last) open_slot(run, layer + 1, n_tokens);
     weir_tensor output = last ? row->hidden : run->slots[layer + 1].kept[WEIR_VALUE_INPUT];
-    weir_unit unit;
-    weir_unit_acquire(run, layer + 1, &unit);
-    at(run, "forward", layer);
-    weir_layer_forward(run, &unit, row->sequences, &run->slots[layer], output);
+    forward_layer(run, "forward", layer, row->sequences, &run->slots[layer], output);
   }
 }
 
 static void backward_layers(weir_run *run, const row_tensors *row, int64_t i_micro_batch) {
   for (int64_t layer = run->config->num_hidden_layers - 1; layer >= 0; layer--) {
     weir_unit unit;
-    weir_unit_acquire(run, layer + 1, &unit);
     at(run, "backward", layer);
+    weir_unit_acquire(run, layer + 1, &unit);
     weir_unit_acquire_gradients(run, i_micro_batch, &unit);
     weir_layer_backward(run, &unit, row->sequences, &run->slots[layer], row->hidden);
     weir_unit_commit(run, i_micro_batch, &unit);
@@ -137,8 +152,7 @@ static void micro_batch_gradients(weir_run *run, const weir_micro_batch *micro_b
   weir_arena_mark mark = weir_arena_mark_take(run->step_arena);
   row_tensors row = begin_row(run, micro_batch);
   bool tied = run->config->tie_word_embeddings;
-  weir_unit embedding, head;
-  weir_unit_acquire(run, 0, &embedding);
+  weir_unit embedding = {.index = 0}, head; /* of the embedding only gradients are wanted below */
   if (tied) weir_unit_acquire_gradients(run, i_micro_batch, &embedding);
 
   forward_layers(run, &row);
@@ -178,12 +192,8 @@ void weir_step_evaluate(weir_run *run, const weir_micro_batch *micro_batch,
   row_tensors row = begin_row(run, micro_batch);
   embed(run, &row, row.hidden);
   weir_stash_slot in_place = {.kept = {[WEIR_VALUE_INPUT] = row.hidden}};
-  for (int64_t layer = 0; layer < run->config->num_hidden_layers; layer++) {
-    weir_unit unit;
-    weir_unit_acquire(run, layer + 1, &unit);
-    at(run, "evaluate", layer);
-    weir_layer_forward(run, &unit, row.sequences, &in_place, row.hidden);
-  }
+  for (int64_t layer = 0; layer < run->config->num_hidden_layers; layer++)
+    forward_layer(run, "evaluate", layer, row.sequences, &in_place, row.hidden);
   weir_unit head;
   weir_unit_acquire(run, run->table->n_units - 1, &head);
   run_head(run, &row, &head, NULL);
@@ -211,13 +221,48 @@ static void queue_norm(weir_run *run, double max_grad_norm) {
   operations->clip_factor(run->device, run->clip, run->squares, max_grad_norm);
 }
 
+/* Widened, updated, rounded again, a few rows at a time. */
+static void update_bf16(weir_run *run, int64_t i, const weir_adamw *adamw) {
+  enum { SLICE_ELEMENTS = 1 << 18 };
+  const weir_precision *precision = &run->settings.precision;
+  const weir_device_operations *operations = run->device->operations;
+  weir_tensor weights = run->weights[i];
+  int64_t n_rows = (SLICE_ELEMENTS / weights.cols + 4) / 4 * 4; /* noise comes in fours */
+  if (n_rows > weights.rows) n_rows = weights.rows;
+  weir_arena_mark mark = weir_arena_mark_take(run->step_arena);
+  weir_tensor wide = weir_tensor_allocate(run->step_arena, WEIR_MEMORY_WEIGHTS, run->device->real,
+                                          n_rows, weights.cols);
+  for (int64_t begin = 0; begin < weights.rows; begin += n_rows) {
+    int64_t end = begin + n_rows < weights.rows ? begin + n_rows : weights.rows;
+    weir_tensor w = weir_tensor_rows(wide, 0, end - begin);
+    weir_tensor narrow = weir_tensor_rows(weights, begin, end);
+    operations->copy(run->device, w, narrow);
+    operations->adamw(run->device, adamw, w, weir_tensor_rows(run->first_moments[i], begin, end),
+                      weir_tensor_rows(run->second_moments[i], begin, end),
+                      weir_tensor_rows(run->gradients[i], begin, end), run->clip);
+    const weir_noise noise = {
+        .seed = precision->seed,
+        .stream = noise_stream + (uint64_t)(adamw->step * run->table->n_parameters + i),
+        .first = begin * weights.cols,
+    };
+    if (precision->stochastic_rounding)
+      operations->round_randomly(run->device, narrow, w, &noise);
+    else
+      operations->copy(run->device, narrow, w);
+  }
+  weir_arena_release(run->step_arena, &mark);
+}
+
 /* Norm weights and biases do not decay, as in Transformers' Trainer. */
 static void queue_update(weir_run *run, const weir_adamw *adamw) {
   for (int64_t i = 0; i < run->table->n_parameters; i++) {
     weir_adamw own = *adamw;
     if (run->table->parameters[i].is_vector) own.weight_decay = 0;
-    run->device->operations->adamw(run->device, &own, run->weights[i], run->first_moments[i],
-                                   run->second_moments[i], run->gradients[i], run->clip);
+    if (run->weights[i].dtype == run->device->real)
+      run->device->operations->adamw(run->device, &own, run->weights[i], run->first_moments[i],
+                                     run->second_moments[i], run->gradients[i], run->clip);
+    else
+      update_bf16(run, i, &own);
   }
 }
 

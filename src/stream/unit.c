@@ -1,11 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stream/unit.h"
 
+#include "model/head.h"
+
+/* Tables of the vocabulary are too large to be made ready whole: what looks up in them does it row
+ * by row, and the head tile by tile. */
+static bool is_left_as_held(weir_role role) {
+  return role == WEIR_ROLE_EMBEDDING || role == WEIR_ROLE_HEAD;
+}
+
+static weir_tensor make_ready(const weir_run *run, weir_tensor held) {
+  weir_tensor ready = weir_tensor_allocate(run->step_arena, WEIR_MEMORY_WEIGHTS, run->device->real,
+                                           held.rows, held.cols);
+  weir_weights_ready(run->device, ready, held);
+  return ready;
+}
+
 void weir_unit_acquire(const weir_run *run, int64_t index, weir_unit *unit) {
+  const bool are_ready = !run->settings.precision.bf16_weights;
   *unit = (weir_unit){.index = index};
   for (weir_role role = 0; role < WEIR_ROLE_COUNT; role++) {
     int64_t i = weir_parameter_find(run->table, index, role);
-    if (i >= 0) unit->weights[role] = run->weights[i];
+    if (i < 0) continue;
+    bool as_held = are_ready || is_left_as_held(role);
+    unit->weights[role] = as_held ? run->weights[i] : make_ready(run, run->weights[i]);
   }
   bool is_head = index == run->table->n_units - 1;
   if (is_head && run->config->tie_word_embeddings)

@@ -34,7 +34,12 @@ typedef struct tensor_group {
 
 enum { MAX_GROUPS = 3 };
 
-/* The master weights are apart only where the model's file rounds them. */
+/* The weights are here a second time only where the model's file rounds them. */
+static bool file_rounds(const weir_run *run, weir_dtype dtype) {
+  const weir_dtype held = run->weights[0].dtype;
+  return dtype != held && !(held == WEIR_DTYPE_BF16 && dtype <= WEIR_DTYPE_F64);
+}
+
 static int list_groups(const weir_run *run, bool has_master, tensor_group groups[MAX_GROUPS]) {
   int n = 0;
   groups[n++] = (tensor_group){"exp_avg", run->first_moments};
@@ -51,8 +56,8 @@ static const char *tensor_name(const tensor_group *group, const weir_parameter *
   return name;
 }
 
-static const char *file_dtype(weir_dtype real) {
-  return real == WEIR_DTYPE_F64 ? "F64" : "F32";
+static const char *file_dtype(weir_tensor tensor) {
+  return tensor.dtype == WEIR_DTYPE_F64 ? "F64" : tensor.dtype == WEIR_DTYPE_BF16 ? "BF16" : "F32";
 }
 
 static weir_status declare_groups(weir_safetensors_writer *writer, const weir_run *run,
@@ -64,7 +69,7 @@ static weir_status declare_groups(weir_safetensors_writer *writer, const weir_ru
       const weir_parameter *parameter = &run->table->parameters[i];
       const int64_t shape[] = {parameter->rows, parameter->cols};
       WEIR_TRY(weir_safetensors_writer_declare(writer, tensor_name(&groups[g], parameter, name),
-                                               file_dtype(run->device->real), shape, 2));
+                                               file_dtype(groups[g].tensors[i]), shape, 2));
     }
   return weir_safetensors_writer_begin(writer);
 }
@@ -108,10 +113,10 @@ static void load_tensor(const weir_safetensors *file, const weir_safetensors_ent
 static weir_status load_groups(const weir_safetensors *file, const weir_run *run,
                                const tensor_group *groups, int n_groups) {
   char name[64];
-  const char *dtype = file_dtype(run->device->real);
   for (int g = 0; g < n_groups; g++)
     for (int64_t i = 0; i < run->table->n_parameters; i++) {
       weir_tensor tensor = groups[g].tensors[i];
+      const char *dtype = file_dtype(tensor);
       tensor_name(&groups[g], &run->table->parameters[i], name);
       const weir_safetensors_entry *entry = weir_safetensors_find(file, name);
       if (!entry || strcmp(entry->dtype, dtype) != 0 || entry->n_dims != 2 ||
@@ -193,7 +198,7 @@ static weir_status save_parts(const char *directory, const char *source, const w
   char path[WEIR_PATH_BYTES];
   WEIR_TRY(weir_model_directory_save(directory, source, run, dtype, max_shard_bytes));
   WEIR_TRY(weir_run_folder_name(path, directory, OPTIMIZER_FILE));
-  WEIR_TRY(save_optimizer(path, run, dtype != run->device->real));
+  WEIR_TRY(save_optimizer(path, run, file_rounds(run, dtype)));
   WEIR_TRY(save_trainer_state(directory, trainer_state));
   return save_state(directory, dtype, progress, identity);
 }
@@ -213,10 +218,11 @@ weir_status weir_checkpoint_save(const char *folder, const char *source, const w
 
 uint64_t weir_checkpoint_bytes(const char *source, const weir_run *run, weir_dtype dtype) {
   tensor_group groups[MAX_GROUPS];
-  const uint64_t n_groups = (uint64_t)list_groups(run, dtype != run->device->real, groups);
+  const int n_groups = list_groups(run, file_rounds(run, dtype), groups);
   uint64_t bytes = 65536;
-  for (int64_t i = 0; i < run->table->n_parameters; i++)
-    bytes += n_groups * (weir_tensor_bytes(run->weights[i]) + 128);
+  for (int g = 0; g < n_groups; g++)
+    for (int64_t i = 0; i < run->table->n_parameters; i++)
+      bytes += weir_tensor_bytes(groups[g].tensors[i]) + 128;
   return bytes + weir_model_directory_bytes(source, run, dtype);
 }
 

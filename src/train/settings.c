@@ -28,13 +28,14 @@ static bool depends_on_n_steps(weir_schedule_kind kind) {
 
 /* The whole dtype table, so that a checkpoint says what it is made of. */
 static void add_dtypes(json_t *recipe, const weir_precision *precision, weir_dtype real) {
-  weir_holding table[WEIR_MAX_HOLDINGS];
-  const int n_rows = weir_precision_table(precision, real, table);
-  for (int i = 0; i < n_rows; i++) {
+  weir_holding table[WEIR_HOLDINGS];
+  weir_precision_table(precision, real, table);
+  for (int i = 0; i < WEIR_HOLDINGS; i++) {
     char key[64];
     snprintf(key, sizeof key, "%s_dtype", table[i].what);
     json_object_set_new(recipe, key, json_string(weir_dtype_name(table[i].dtype)));
   }
+  json_object_set_new(recipe, "stochastic_rounding", json_boolean(precision->stochastic_rounding));
 }
 
 json_t *weir_training_settings_recipe(const weir_training_settings *settings,

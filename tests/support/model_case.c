@@ -119,12 +119,10 @@ void model_case_file_values(const weir_safetensors *file, const weir_parameter *
 
 void model_case_write(model_case *model, weir_tensor tensor, const double *values) {
   int64_t n = weir_tensor_count(tensor);
-  float *narrow = take((size_t)n, sizeof *narrow);
-  for (int64_t i = 0; i < n; i++)
-    narrow[i] = (float)values[i];
-  bool wide = tensor.dtype == WEIR_DTYPE_F64;
-  model->device->operations->write(model->device, tensor, wide ? (const void *)values : narrow);
-  free(narrow);
+  void *host = take((size_t)n, sizeof *values);
+  weir_convert(host, tensor.dtype, values, WEIR_DTYPE_F64, n);
+  model->device->operations->write(model->device, tensor, host);
+  free(host);
 }
 
 void model_case_read(model_case *model, weir_tensor tensor, double *values) {

@@ -140,44 +140,24 @@ static void run_round(weir_device *d, const operation_case *c, const weir_tensor
   d->operations->round(d, t[0], t[1]);
 }
 
-static void round_cases(void) {
-  for (size_t i_rows = 0; i_rows < COUNT(row_counts); i_rows++)
-    for (int aliased = 0; aliased < 2; aliased++) {
-      operation_case *c =
-          begin("round", "%lld x 37%s", LL(row_counts[i_rows]), aliased ? ", in place" : "");
-      tokens(c, "y", row_counts[i_rows], 37);
-      made(c);
-      tokens(c, "x", row_counts[i_rows], 37);
-      if (aliased) alias(c, "y", "x");
-    }
-}
-
-/* To bf16 any numbers, from bf16 those it can hold. */
-static void converting_copy_cases(void) {
-  for (size_t i_rows = 0; i_rows < COUNT(row_counts); i_rows++)
-    for (int narrows = 0; narrows < 2; narrows++) {
-      operation_case *c =
-          begin("copy", "%lld x 37, %s bf16", LL(row_counts[i_rows]), narrows ? "to" : "from");
-      tokens(c, "dst", row_counts[i_rows], 37);
-      made(c);
-      tokens(c, "src", row_counts[i_rows], 37);
-      c->operands[narrows ? 0 : 1].type = OPERAND_BF16;
-      if (narrows) continue;
-      c->operands[1].fill = FILL_IDS;
-      c->operands[1].bound = 200;
-    }
-}
-
-static void memory_cases(const char *name) {
+/* To bf16 go any numbers, from bf16 come those it can hold; every other rounding is in place. */
+static void memory_cases(const char *name, operand_type dst, operand_type src) {
   for (size_t i_rows = 0; i_rows < COUNT(row_counts); i_rows++) {
     int64_t N = row_counts[i_rows];
-    operation_case *c = begin(name, "%lld x 37", LL(N));
+    operation_case *c = begin(name, "%lld x 37, types %d, %d", LL(N), (int)dst, (int)src);
     tokens(c, "dst", N, 37);
-    if (strcmp(name, "copy") == 0)
+    c->operands[0].type = dst;
+    if (strcmp(name, "copy") == 0 || strcmp(name, "round") == 0)
       made(c);
     else
       added(c);
-    if (strcmp(name, "zero") != 0) tokens(c, "src", N, 37);
+    if (strcmp(name, "zero") == 0) continue;
+    tokens(c, "src", N, 37);
+    if (strcmp(name, "round") == 0 && i_rows % 2) alias(c, "dst", "src");
+    c->operands[1].type = src;
+    if (src != OPERAND_BF16) continue;
+    c->operands[1].fill = FILL_IDS;
+    c->operands[1].bound = 200;
   }
 }
 
@@ -790,11 +770,12 @@ const operation_spec operations[OPERATION_COUNT] = {
 
 const operation_case *operation_cases(int *n_cases) {
   if (n_cases_built == 0) {
-    memory_cases("zero");
-    memory_cases("copy");
-    converting_copy_cases();
-    memory_cases("add");
-    round_cases();
+    memory_cases("zero", OPERAND_REAL, OPERAND_REAL);
+    memory_cases("copy", OPERAND_REAL, OPERAND_REAL);
+    memory_cases("copy", OPERAND_BF16, OPERAND_REAL);
+    memory_cases("copy", OPERAND_REAL, OPERAND_BF16);
+    memory_cases("add", OPERAND_REAL, OPERAND_REAL);
+    memory_cases("round", OPERAND_REAL, OPERAND_REAL);
     embedding_cases();
     position_cases("position_forward", true);
     position_cases("position_backward", false);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/tiny_model.h"
 
+#include "core/convert.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +77,7 @@ static void fill(const tiny_model *model, int64_t i) {
     narrow[j] = (float)(uniform(&state) * scale + (is_vector ? 0.7 : 0.0));
     wide[j] = (double)narrow[j];
   }
+  weir_convert(narrow, tensor.dtype, wide, WEIR_DTYPE_F64, tensor.dtype == WEIR_DTYPE_F64 ? 0 : n);
   const void *host = tensor.dtype == WEIR_DTYPE_F64 ? (const void *)wide : narrow;
   model->device->operations->write(model->device, tensor, host);
   free(narrow);
@@ -123,10 +126,9 @@ void tiny_read(const tiny_model *model, weir_tensor tensor, double *values) {
     model->device->operations->read(model->device, values, tensor);
     return;
   }
-  float *narrow = malloc((size_t)n * sizeof *narrow);
+  float *narrow = malloc((size_t)n * sizeof *narrow); /* or bf16 */
   model->device->operations->read(model->device, narrow, tensor);
-  for (int64_t i = 0; i < n; i++)
-    values[i] = (double)narrow[i];
+  weir_convert(values, WEIR_DTYPE_F64, narrow, tensor.dtype, n);
   free(narrow);
 }
 

@@ -28,16 +28,20 @@ static int64_t entry_of(const table_index *index, int64_t c) {
 static void gather(weir_device *device, weir_tensor x, weir_tensor table, const table_index *index,
                    bool accumulate) {
   CPU_ASSERT_SHAPE(x, device->real, x.rows, table.cols);
-  CPU_ASSERT_SHAPE(table, device->real, table.rows, table.cols);
+  const bool is_bf16 = table.dtype == WEIR_DTYPE_BF16;
+  CPU_ASSERT_SHAPE(table, is_bf16 ? WEIR_DTYPE_BF16 : device->real, table.rows, table.cols);
+  WEIR_ASSERT(is_bf16 && accumulate, ==, false);
   const weir_cpu_kernels *kernels = cpu_kernels(device);
 #pragma omp parallel for num_threads(device->n_threads) if (weir_tensor_count(x) >                 \
                                                             CPU_PARALLEL_ELEMENTS)
   for (int64_t c = 0; c < x.rows; c++) {
-    const float *row = cpu_row(table, entry_of(index, c));
-    if (accumulate)
-      kernels->add(cpu_row(x, c), row, x.cols);
+    const int64_t entry = entry_of(index, c);
+    if (is_bf16)
+      kernels->widen(cpu_row(x, c), cpu_bf16(table) + entry * table.cols, x.cols);
+    else if (accumulate)
+      kernels->add(cpu_row(x, c), cpu_row(table, entry), x.cols);
     else
-      memcpy(cpu_row(x, c), row, (size_t)x.cols * sizeof *row);
+      memcpy(cpu_row(x, c), cpu_row(table, entry), (size_t)x.cols * sizeof(float));
   }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Filling, copying, adding, rounding, and the way to and from the host. */
+#include "base/rng.h"
 #include "device/cpu/cpu_operations.h"
 
 #include <string.h>
@@ -61,6 +62,25 @@ static void round_to_bf16(weir_device *device, weir_tensor y, weir_tensor x) {
     kernels->round(cpu_vector(y) + i, cpu_vector(x) + i, cpu_min(CPU_RUN_ELEMENTS, n - i));
 }
 
+static void round_randomly(weir_device *device, weir_tensor y, weir_tensor x,
+                           const weir_noise *noise) {
+  CPU_ASSERT_SHAPE(x, device->real, x.rows, x.cols);
+  CPU_ASSERT_SHAPE(y, WEIR_DTYPE_BF16, x.rows, x.cols);
+  WEIR_ASSERT(noise->first % 4, ==, 0);
+  const weir_cpu_kernels *kernels = cpu_kernels(device);
+  int64_t n = weir_tensor_count(y);
+#pragma omp parallel for num_threads(device->n_threads) if (n > CPU_PARALLEL_ELEMENTS)
+  for (int64_t i = 0; i < n; i += CPU_RUN_ELEMENTS) {
+    int64_t n_run = cpu_min(CPU_RUN_ELEMENTS, n - i);
+    uint64_t *words = (uint64_t *)(void *)weir_cpu_scratch(device);
+    for (int64_t j = 0; j < cpu_pieces(n_run, 4); j++)
+      words[j] =
+          weir_random_u64(noise->seed, noise->stream, (uint64_t)((noise->first + i) / 4 + j));
+    kernels->narrow_randomly(cpu_bf16(y) + i, cpu_vector(x) + i, (const uint16_t *)(void *)words,
+                             n_run);
+  }
+}
+
 static void write(weir_device *device, weir_tensor dst, const void *host) {
   (void)device;
   memcpy(weir_tensor_data(dst), host, weir_tensor_bytes(dst));
@@ -76,6 +96,7 @@ void weir_cpu_operations_memory(weir_device_operations *operations) {
   operations->copy = copy;
   operations->add = add;
   operations->round = round_to_bf16;
+  operations->round_randomly = round_randomly;
   operations->write = write;
   operations->read = read;
 }

@@ -27,6 +27,7 @@ typedef struct weir_cpu_kernels {
   void (*round)(float *y, const float *x, int64_t n);
   void (*narrow)(uint16_t *y, const float *x, int64_t n);
   void (*widen)(float *y, const uint16_t *x, int64_t n);
+  void (*narrow_randomly)(uint16_t *y, const float *x, const uint16_t *random, int64_t n);
 
   void (*activation_forward)(weir_activation f, float *y, const float *x, int64_t n);
   void (*activation_backward)(weir_activation f, float *dx, const float *dy, const float *x,

@@ -35,31 +35,55 @@ static double sum_squares(const float *x, int64_t n) {
   return vec_double_sum(&sum);
 }
 
-/* The bits of x as f32, rounded so that the low half can go; a NaN stays one. */
-SIMD vec_uint bf16_bits(vec x) {
-  vec_uint bits = (vec_uint)x, even = bits >> 16 & 1;
-  vec_int is_nan = x != x;
-  return ((bits + (0x7fff + even)) & ~(vec_uint)is_nan) | ((bits | 0x400000) & (vec_uint)is_nan);
+/* The first n numbers of p, or as many as there are lanes. */
+SIMD vec_uint vec_load_half(const uint16_t *p, int64_t n) {
+  vec_half half = {0};
+  if (n < WEIR_LANES)
+    memcpy(&half, p, (size_t)n * sizeof *p);
+  else
+    memcpy(&half, p, sizeof half);
+  return __builtin_convertvector(half, vec_uint);
+}
+
+/* The high halves. */
+SIMD void vec_store_half(uint16_t *p, int64_t n, vec_uint bits) {
+  vec_half half = __builtin_convertvector(bits >> 16, vec_half);
+  if (n < WEIR_LANES)
+    memcpy(p, &half, (size_t)n * sizeof *p);
+  else
+    memcpy(p, &half, sizeof half);
+}
+
+/* The bits of x and something that carries into their high half; a NaN stays one. */
+SIMD vec_uint vec_round_bits(vec x, vec_uint carries) {
+  vec_uint bits = (vec_uint)x, is_nan = (vec_uint)(x != x);
+  return ((bits + carries) & ~is_nan) | ((bits | 0x400000) & is_nan);
+}
+
+/* To the nearest bf16, in the high half; at a tie to the even one. */
+SIMD vec_uint vec_nearest_bits(vec x) {
+  return vec_round_bits(x, 0x7fff + ((vec_uint)x >> 16 & 1));
 }
 
 static void round_bf16(float *y, const float *x, int64_t n) {
   FOR_EACH_VECTOR(i, n)
-  vec_store(y + i, n - i, (vec)(bf16_bits(vec_load(x + i, n - i)) & 0xffff0000u));
+  vec_store(y + i, n - i, (vec)(vec_nearest_bits(vec_load(x + i, n - i)) & 0xffff0000u));
 }
 
 static void narrow(uint16_t *y, const float *x, int64_t n) {
-  FOR_EACH_VECTOR(i, n) {
-    vec_half half = __builtin_convertvector(bf16_bits(vec_load(x + i, n - i)) >> 16, vec_half);
-    memcpy(y + i, &half, (size_t)(n - i < WEIR_LANES ? n - i : WEIR_LANES) * sizeof *y);
-  }
+  FOR_EACH_VECTOR(i, n)
+  vec_store_half(y + i, n - i, vec_nearest_bits(vec_load(x + i, n - i)));
+}
+
+static void narrow_randomly(uint16_t *y, const float *x, const uint16_t *random, int64_t n) {
+  FOR_EACH_VECTOR(i, n)
+  vec_store_half(y + i, n - i,
+                 vec_round_bits(vec_load(x + i, n - i), vec_load_half(random + i, n - i)));
 }
 
 static void widen(float *y, const uint16_t *x, int64_t n) {
-  FOR_EACH_VECTOR(i, n) {
-    vec_half half = {0};
-    memcpy(&half, x + i, (size_t)(n - i < WEIR_LANES ? n - i : WEIR_LANES) * sizeof *x);
-    vec_store(y + i, n - i, (vec)(__builtin_convertvector(half, vec_uint) << 16));
-  }
+  FOR_EACH_VECTOR(i, n)
+  vec_store(y + i, n - i, (vec)(vec_load_half(x + i, n - i) << 16));
 }
 
 /* The value of an activation and its derivative. */

@@ -15,6 +15,7 @@
       .round = round_bf16,                                                                         \
       .narrow = narrow,                                                                            \
       .widen = widen,                                                                              \
+      .narrow_randomly = narrow_randomly,                                                          \
       .activation_forward = activation_forward,                                                    \
       .activation_backward = activation_backward,                                                  \
       .gated_forward = gated_forward,                                                              \

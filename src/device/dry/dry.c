@@ -81,6 +81,12 @@ static void round_to_bf16(weir_device *device, weir_tensor y, weir_tensor x) {
   count(device, "round", elements(x), size(y) + size(x));
 }
 
+static void round_randomly(weir_device *device, weir_tensor y, weir_tensor x,
+                           const weir_noise *noise) {
+  (void)noise;
+  count(device, "round_randomly", elements(x), size(y) + size(x));
+}
+
 static void write(weir_device *device, weir_tensor dst, const void *host) {
   (void)host;
   count(device, "write", 0, 2 * size(dst));
@@ -257,6 +263,7 @@ static const weir_device_operations operations = {
     .copy = copy,
     .add = add,
     .round = round_to_bf16,
+    .round_randomly = round_randomly,
     .write = write,
     .read = read,
     .embedding_forward = embedding_forward,

@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Rows looked up in a table, by token id or by position in the sequence. */
+#include "core/convert.h"
 #include "device/ref/ref_operations.h"
 
 static void embedding_forward(weir_device *device, weir_tensor x, weir_tensor table,
                               weir_tensor ids, bool accumulate) {
   int64_t C = x.rows, D = x.cols;
   REF_ASSERT_SHAPE(x, device->real, C, D);
-  REF_ASSERT_SHAPE(table, device->real, table.rows, D);
+  const bool is_bf16 = table.dtype == WEIR_DTYPE_BF16;
+  REF_ASSERT_SHAPE(table, is_bf16 ? WEIR_DTYPE_BF16 : device->real, table.rows, D);
   REF_ASSERT_SHAPE(ids, WEIR_DTYPE_I32, 1, C);
+  WEIR_ASSERT(is_bf16 && accumulate, ==, false);
   for (int64_t c = 0; c < C; c++) {
     int64_t id = ref_ids(ids)[c];
     WEIR_ASSERT(id, >=, 0);
     WEIR_ASSERT(id, <, table.rows);
     double *to = ref_row(x, c);
+    if (is_bf16) {
+      weir_convert(to, WEIR_DTYPE_F64, weir_tensor_data(weir_tensor_rows(table, id, id + 1)),
+                   WEIR_DTYPE_BF16, D);
+      continue;
+    }
     const double *from = ref_row(table, id);
     for (int64_t j = 0; j < D; j++)
       to[j] = (accumulate ? to[j] : 0) + from[j];
