@@ -6,10 +6,14 @@
 #include "formats/token_ids.h"
 #include "fuzz.h"
 
-static weir_status visit(void *context, const char *text, uint64_t n_bytes) {
-  uint64_t *n_total = context;
+static void expect_utf8(const char *text, uint64_t n_bytes, uint64_t *n_total) {
   FUZZ_DEMAND(weir_utf8_valid_bytes(text, n_bytes) == n_bytes);
   *n_total += n_bytes;
+}
+
+static weir_status visit(void *context, const weir_document *document) {
+  if (document->prompt) expect_utf8(document->prompt, document->n_prompt_bytes, context);
+  expect_utf8(document->text, document->n_bytes, context);
   return WEIR_OK;
 }
 
