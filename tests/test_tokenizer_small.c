@@ -2,11 +2,14 @@
  *
  * Every rule of encoding and decoding on tokenizers of a few hundred tokens.  The expected tokens
  * were checked against the reference implementation. */
+#include "base/directory.h"
+#include "base/files.h"
 #include "formats/tokenizer_parts.h"
 #include "support/tiny_tokenizer.h"
 
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -309,6 +312,43 @@ static void metaspace(void **state) {
   }
 }
 
+/* Transformers' Llama and Gemma classes go by tokenizer_config.json, the others by the file. */
+static void flags_of_the_configuration(void **state) {
+  (void)state;
+  static const struct {
+    const char *class_name, *flags, *expected; /* NULL: refused */
+  } cases[] = {
+      {"LlamaTokenizer", "", "<s>|▁the"},
+      {"LlamaTokenizerFast", ",\"add_bos_token\":true", "<s>|▁the"},
+      {"LlamaTokenizerFast", ",\"add_bos_token\":false", "▁the"},
+      {"GemmaTokenizer", ",\"add_bos_token\":false,\"add_eos_token\":true", "▁the|</s>"},
+      {"GemmaTokenizerFast", ",\"add_bos_token\":null,\"add_eos_token\":true", "<s>|▁the|</s>"},
+      {"PreTrainedTokenizerFast", ",\"add_bos_token\":false", "<s>|▁the"},
+      {"LlamaTokenizer", ",\"add_bos_token\":1", NULL},
+  };
+  char directory[] = "/tmp/weir-tokenizer-small-XXXXXX", text[512];
+  assert_non_null(mkdtemp(directory));
+  char *file = weir_path_join(directory, "tokenizer.json");
+  char *config = weir_path_join(directory, "tokenizer_config.json");
+  json_t *llama = tiny_llama();
+  assert_int_equal(json_dump_file(llama, file, 0), 0);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    snprintf(text, sizeof text,
+             "{\"tokenizer_class\":\"%s\",\"bos_token\":\"<s>\",\"eos_token\":\"</s>\"%s}",
+             cases[i].class_name, cases[i].flags);
+    assert_int_equal(weir_file_replace(config, text, strlen(text)), WEIR_OK);
+    weir_tokenizer *tokenizer;
+    const weir_status status = weir_tokenizer_open(directory, &tokenizer);
+    assert_int_equal(status, cases[i].expected ? WEIR_OK : WEIR_BAD_INPUT);
+    if (cases[i].expected) assert_tokens(tokenizer, "the", cases[i].expected);
+    weir_tokenizer_close(tokenizer);
+  }
+  json_decref(llama);
+  free(config);
+  free(file);
+  assert_int_equal(weir_directory_remove(directory), WEIR_OK);
+}
+
 /* With split, no merge reaches across a space. */
 static void metaspace_splits(void **state) {
   (void)state;
@@ -428,6 +468,7 @@ int main(void) {
       cmocka_unit_test(regexes_are_translated_or_refused),
       cmocka_unit_test(metaspace),
       cmocka_unit_test(metaspace_splits),
+      cmocka_unit_test(flags_of_the_configuration),
       cmocka_unit_test(split_behaviors),
       cmocka_unit_test(prompts_and_completions),
   };

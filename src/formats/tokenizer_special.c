@@ -2,7 +2,11 @@
  *
  * Which tokens begin and end a text, from the files beside tokenizer.json: by name in
  * tokenizer_config.json, else in special_tokens_map.json; else by id in generation_config.json.
- * None of them need be there; what is there must be right. */
+ * None of them need be there; what is there must be right.
+ *
+ * Transformers' classes for Llama's and Gemma's tokenizers put the begin and end token around a
+ * text as add_bos_token and add_eos_token of tokenizer_config.json say, whatever post_processor
+ * tokenizer.json has; its other classes leave that to the file.  So do we. */
 #include "base/files.h"
 #include "formats/tokenizer_parts.h"
 
@@ -40,6 +44,44 @@ static weir_status read_id(const weir_json_node *root, const char *key,
   return WEIR_OK;
 }
 
+static bool decides_by_flags(const char *class_name) {
+  static const char *const names[] = {"Llama", "CodeLlama", "Gemma"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const size_t n = strlen(names[i]);
+    if (strncmp(class_name, names[i], n) == 0 &&
+        (strcmp(class_name + n, "Tokenizer") == 0 || strcmp(class_name + n, "TokenizerFast") == 0))
+      return true;
+  }
+  return false;
+}
+
+/* One flag: the token goes on its side of every text, or does not. */
+static weir_status read_flag(const weir_json_node *root, const char *key, int32_t token_id,
+                             int32_t *side_id) {
+  bool adds;
+  if (!weir_json_has(root, key)) return WEIR_OK;
+  WEIR_TRY(weir_json_boolean(root, key, &adds));
+  if (adds && token_id < 0) return weir_json_fail(root, "%s is true, but no token is named", key);
+  *side_id = adds ? token_id : -1;
+  return WEIR_OK;
+}
+
+static weir_status read_flags(const char *directory, weir_tokenizer *tokenizer) {
+  char *file = weir_path_join(directory, "tokenizer_config.json");
+  if (!file) return weir_fail(WEIR_FAILED, "out of memory");
+  weir_json_node root = {0};
+  weir_status status = access(file, F_OK) == 0 ? weir_json_read(file, &root) : WEIR_OK;
+  const char *class_name = json_string_value(json_object_get(root.value, "tokenizer_class"));
+  if (status == WEIR_OK && class_name && decides_by_flags(class_name)) {
+    status = read_flag(&root, "add_bos_token", tokenizer->bos_id, &tokenizer->prefix_id);
+    if (status == WEIR_OK)
+      status = read_flag(&root, "add_eos_token", tokenizer->eos_id, &tokenizer->suffix_id);
+  }
+  json_decref((json_t *)root.value);
+  free(file);
+  return status;
+}
+
 weir_status weir_tokenizer_read_special(const char *directory, weir_tokenizer *tokenizer) {
   typedef weir_status read_key(const weir_json_node *, const char *, const weir_tokenizer *,
                                int32_t *);
@@ -68,5 +110,5 @@ weir_status weir_tokenizer_read_special(const char *directory, weir_tokenizer *t
     }
     free(file);
   }
-  return status;
+  return status == WEIR_OK ? read_flags(directory, tokenizer) : status;
 }
