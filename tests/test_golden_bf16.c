@@ -18,8 +18,10 @@
 
 static const double largest_difference = 0.1;
 
-static const char *const models[] = {"llama", "llama-tied-biases", "qwen3", "gpt2",
-                                     "gpt2-untied-gelu"};
+static const char *const models[] = {
+    "llama",           "llama-tied-biases", "llama3",  "llama-linear",    "qwen2", "qwen2-windows",
+    "qwen3",           "qwen3-windows",     "mistral", "mistral-windows", "phi3",  "gpt2",
+    "gpt2-untied-gelu"};
 enum { N_MODELS = sizeof models / sizeof *models };
 
 static const model_case_settings exact = {.stash = WEIR_STASH_ALL};
