@@ -48,6 +48,13 @@ static const char mistral[] =
 static const char phi3[] =
     "{\"model_type\":\"phi3\",\"vocab_size\":100,\"hidden_size\":32,\"intermediate_size\":40,"
     "\"num_hidden_layers\":2,\"num_attention_heads\":4}";
+static const char gemma2[] =
+    "{\"model_type\":\"gemma2\",\"vocab_size\":100,\"hidden_size\":32,\"intermediate_size\":40,"
+    "\"num_hidden_layers\":2,\"num_attention_heads\":4,\"num_key_value_heads\":2}";
+static const char gemma3[] =
+    "{\"model_type\":\"gemma3_text\",\"vocab_size\":100,\"hidden_size\":32,\"intermediate_size\":"
+    "40,"
+    "\"num_hidden_layers\":2,\"num_attention_heads\":4,\"num_key_value_heads\":2}";
 static const char gpt2[] =
     "{\"model_type\":\"gpt2\",\"vocab_size\":100,\"n_embd\":32,\"n_layer\":2,"
     "\"n_head\":4,\"n_positions\":64}";
@@ -164,6 +171,11 @@ static void windows_are_those_of_transformers(void **state) {
   expect_windows(mistral, "{\"sliding_window\":null}", 0, 0);
   expect_windows(mistral, "{\"sliding_window\":7}", 7, 7);
   expect_windows(phi3, "{}", 0, 0);
+  expect_windows(gemma2, "{}", 4096, 0);
+  expect_windows(gemma2, "{\"layer_types\":[\"full_attention\",\"sliding_attention\"]}", 0, 4096);
+  expect_windows(gemma3, "{\"sliding_window\":512}", 512, 512);
+  expect_windows(gemma3, "{\"sliding_window\":512,\"sliding_window_pattern\":2}", 512, 0);
+  expect_windows(gemma3, "{\"sliding_window_pattern\":1}", 0, 0);
   expect_windows(phi3, "{\"sliding_window\":2047}", 2047, 2047);
   expect_windows(qwen2, "{\"sliding_window\":7,\"max_window_layers\":1}", 0, 0);
   expect_windows(qwen2, "{\"use_sliding_window\":true,\"max_window_layers\":1}", 0, 4096);
@@ -173,6 +185,41 @@ static void windows_are_those_of_transformers(void **state) {
                  "{\"use_sliding_window\":true,\"sliding_window\":3,\"max_window_layers\":1,"
                  "\"layer_types\":[\"sliding_attention\",\"full_attention\"]}",
                  3, 0);
+}
+
+static void gemma_defaults_are_those_of_transformers(void **state) {
+  (void)state;
+  weir_model_config config;
+  assert_int_equal(read_text(gemma2, &config), WEIR_OK);
+  assert_int_equal(config.norm, WEIR_NORM_RMS_PLUS_ONE);
+  assert_int_equal(config.hidden_act, WEIR_ACTIVATION_GELU_TANH);
+  assert_true(config.post_norms && config.scaled_embeddings && config.gated_mlp);
+  assert_true(config.tie_word_embeddings && !config.qk_norm);
+  assert_true(config.head_dim == 256 && config.query_pre_attn_scalar == 256);
+  assert_true(config.attention_softcap == 50 && config.logit_softcap == 30);
+  assert_true(config.rope_theta == 10000 && config.rope_local_base_freq == 0);
+  assert_int_equal(read_changed(gemma2,
+                                "{\"attn_logit_softcapping\":null,\"final_logit_softcapping\":null,"
+                                "\"query_pre_attn_scalar\":144.5}",
+                                &config),
+                   WEIR_OK);
+  assert_true(config.attention_softcap == 0 && config.logit_softcap == 0);
+  assert_true(config.query_pre_attn_scalar == 144.5);
+
+  assert_int_equal(read_text(gemma3, &config), WEIR_OK);
+  assert_true(config.qk_norm && config.post_norms && config.scaled_embeddings);
+  assert_true(config.attention_softcap == 0 && config.logit_softcap == 0);
+  assert_true(config.rope_theta == 1e6 && config.rope_local_base_freq == 1e4);
+  assert_int_equal(
+      read_changed(
+          gemma3,
+          "{\"rope_parameters\":{\"full_attention\":{\"rope_type\":\"linear\",\"factor\":8,"
+          "\"rope_theta\":3e6},\"sliding_attention\":{\"rope_type\":\"default\","
+          "\"rope_theta\":2e4}}}",
+          &config),
+      WEIR_OK);
+  assert_true(config.rope_theta == 3e6 && config.rope_local_base_freq == 2e4);
+  assert_true(config.rope_scaling.kind == WEIR_ROPE_LINEAR && config.rope_scaling.factor == 8);
 }
 
 static void rope_scaling_is_read_in_both_spellings(void **state) {
@@ -279,6 +326,18 @@ static void refuses_and_says_why(void **state) {
       {mistral, "{\"layer_types\":[\"full_attention\",\"sliding_attention\"]}", "follow"},
       {phi3, "{\"rope_scaling\":{\"type\":\"longrope\",\"short_factor\":[],\"long_factor\":[]}}",
        "default"},
+      {gemma2, "{\"sliding_window\":null}", "sliding_window"},
+      {gemma2, "{\"sliding_window_pattern\":3}", "sliding_window_pattern"},
+      {gemma2, "{\"attn_logit_softcapping\":-1}", "attn_logit_softcapping"},
+      {gemma2, "{\"final_logit_softcapping\":\"30\"}", "above 0"},
+      {gemma2, "{\"query_pre_attn_scalar\":0}", "above 0"},
+      {gemma3, "{\"attn_logit_softcapping\":50}", "attn_logit_softcapping"},
+      {gemma3, "{\"use_bidirectional_attention\":true}", "bidirectional"},
+      {gemma3, "{\"rope_parameters\":{\"full_attention\":{},\"other\":{}}}", "no more than"},
+      {gemma3,
+       "{\"rope_parameters\":{\"sliding_attention\":{\"rope_type\":\"linear\",\"factor\":2}}}",
+       "sliding_attention"},
+      {gemma3, "{\"model_type\":\"gemma3\"}", "gemma3_text"},
       {phi3, "{\"partial_rotary_factor\":0.75}", "partial_rotary_factor"},
       {mistral, "{\"attention_bias\":true}", "attention_bias"},
       {qwen2, "{\"attention_bias\":false}", "attention_bias"},
@@ -401,9 +460,16 @@ static void assert_same_config(const weir_model_config *a, const weir_model_conf
   SAME(rope_theta);
   SAME(rope_scaling);
   SAME(sliding_window);
+  SAME(rope_local_base_freq);
+  SAME(post_norms);
+  SAME(scaled_embeddings);
+  SAME(attention_softcap);
+  SAME(logit_softcap);
+  SAME(query_pre_attn_scalar);
   SAME(windowed_layers);
   SAME(initializer_range);
   SAME(bos_token_id);
+  SAME(pad_token_id);
   SAME(eos_token_ids);
   SAME(n_eos_tokens);
 #undef SAME
@@ -482,6 +548,7 @@ int main(void) {
       cmocka_unit_test(defaults_are_those_of_transformers),
       cmocka_unit_test(both_spellings_are_read),
       cmocka_unit_test(windows_are_those_of_transformers),
+      cmocka_unit_test(gemma_defaults_are_those_of_transformers),
       cmocka_unit_test(rope_scaling_is_read_in_both_spellings),
       cmocka_unit_test(dropout_and_unknown_keys_are_counted),
       cmocka_unit_test(refuses_and_says_why),

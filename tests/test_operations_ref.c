@@ -57,7 +57,7 @@ static double norm_loss(weir_device *d, const operation_case *c, const weir_tens
     b = scratch(1, t[4].cols);
     d->operations->zero(d, b);
   }
-  d->operations->norm_forward(d, c->norm_kind, c->epsilon, y, t[4], t[5], b);
+  d->operations->norm_forward(d, c->norm_kind, c->epsilon, y, t[4], t[5], b, false);
   return inner_product(y, t[3]);
 }
 
@@ -139,6 +139,14 @@ static double loss_at(const derivative_spec *derivative, const operation_case *c
   return loss;
 }
 
+/* An input a step further.  What a soft cap made moves by a step of what the cap was given, whose
+ * gradient it is. */
+static double moved(const operation_case *c, const derivative_spec *derivative, double x,
+                    double h) {
+  if (!derivative->in_place || c->softcap == 0) return x + h;
+  return c->softcap * tanh(atanh(x / c->softcap) + h / c->softcap);
+}
+
 /* Compares the gradient of one operand; returns whether there was one. */
 static bool check_gradient(const derivative_spec *derivative, const operation_case *c,
                            double *before, double *after, const char *input, const char *gradient) {
@@ -154,9 +162,9 @@ static bool check_gradient(const derivative_spec *derivative, const operation_ca
     bool is_added = !operand->alias && !derivative->in_place && !isnan(was);
     analytic[k] = operation_operand_values(c, after, i_gradient)[k] - (is_added ? was : 0);
     double here = x[k];
-    x[k] = here + step;
+    x[k] = moved(c, derivative, here, step);
     double above = loss_at(derivative, c, before);
-    x[k] = here - step;
+    x[k] = moved(c, derivative, here, -step);
     double below = loss_at(derivative, c, before);
     x[k] = here;
     numeric[k] = (above - below) / (2 * step);

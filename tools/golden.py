@@ -38,6 +38,9 @@ N_TOKENS = 43
 COMMON = dict(vocab_size=97, bos_token_id=1, eos_token_id=2)
 LLAMA = dict(COMMON, hidden_size=32, intermediate_size=40, num_hidden_layers=2,
              num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=64)
+GEMMA = dict(COMMON, hidden_size=24, intermediate_size=36, num_hidden_layers=2, head_dim=8,
+             num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=64,
+             pad_token_id=None, query_pre_attn_scalar=10, sliding_window=9)
 GPT2 = dict(COMMON, n_embd=32, n_layer=2, n_head=4, n_positions=48, resid_pdrop=0.0,
             embd_pdrop=0.0, attn_pdrop=0.0)
 
@@ -75,6 +78,18 @@ MODELS = {
     "phi3": transformers.Phi3Config(
         **dict(LLAMA, hidden_size=24, intermediate_size=36), pad_token_id=0, sliding_window=11,
         tie_word_embeddings=False),
+    # Caps near the size of what they cap.
+    "gemma2": transformers.Gemma2Config(
+        **GEMMA, attn_logit_softcapping=2.0, final_logit_softcapping=3.0),
+    "gemma2-uncapped": transformers.Gemma2Config(
+        **dict(GEMMA, num_hidden_layers=1), attn_logit_softcapping=None,
+        final_logit_softcapping=None, attention_bias=True),
+    "gemma3": transformers.Gemma3TextConfig(
+        **dict(GEMMA, num_hidden_layers=3), sliding_window_pattern=3, rope_theta=50000.0,
+        rope_local_base_freq=300.0, final_logit_softcapping=4.0),
+    "gemma3-linear": transformers.Gemma3TextConfig(
+        **GEMMA, sliding_window_pattern=2, rope_theta=2000.0, rope_local_base_freq=100.0,
+        rope_scaling=dict(rope_type="linear", factor=8.0)),
     "gpt2": transformers.GPT2Config(**GPT2),
     "gpt2-untied-gelu": transformers.GPT2Config(
         **GPT2, n_inner=40, activation_function="gelu", layer_norm_epsilon=1e-6,
@@ -101,7 +116,8 @@ def fill(model, generator):
     for name, parameter in model.named_parameters():
         noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
         if "norm" in name or "ln_" in name:
-            value = 0.3 * noise + (1.0 if name.endswith("weight") else 0.0)
+            one = name.endswith("weight") and not model.config.model_type.startswith("gemma")
+            value = 0.3 * noise + (1.0 if one else 0.0)  # Gemma's are stored less 1
         elif name.endswith("bias"):
             value = 0.3 * noise
         elif "embed" in name or "wte" in name or "wpe" in name:
@@ -129,9 +145,10 @@ def layer_norm(x, w, b, eps):
     return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * w + b
 
 
-def frequencies(c, size, theta):  # [K/2]
-    f = theta ** (-np.arange(0, size, 2, dtype=np.float64) / size)
-    s = getattr(c, "rope_scaling", None)
+def frequencies(c, size, window):  # [K/2]
+    local = window and getattr(c, "rope_local_base_freq", None)
+    f = (local or c.rope_theta) ** (-np.arange(0, size, 2, dtype=np.float64) / size)
+    s = None if local else getattr(c, "rope_scaling", None)
     if s and s["rope_type"] == "linear":
         return f / s["factor"]
     if s and s["rope_type"] == "llama3":
@@ -150,10 +167,15 @@ def rope(x, f):  # [T, heads, K], [K/2]
     return np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
 
 
-def attention(q, k, v, window=None):  # [T, heads, K], causal; the last `window` keys, one's own too
+def soft_cap(x, cap):
+    return cap * np.tanh(x / cap) if cap else x
+
+
+def attention(q, k, v, window=None, scale=None, cap=None):
+    """[T, heads, K], causal; the last `window` keys, one's own too."""
     n_tokens, n_heads, size = q.shape
     k, v = (np.repeat(x, n_heads // x.shape[1], 1) for x in (k, v))
-    scores = np.einsum("thk,shk->hts", q, k) / math.sqrt(size)
+    scores = soft_cap(np.einsum("thk,shk->hts", q, k) * (scale or size**-0.5), cap)
     distance = np.arange(n_tokens)[:, None] - np.arange(n_tokens)
     scores[:, (distance < 0) | (distance >= (window or n_tokens))] = -np.inf
     return np.einsum("hts,shk->thk", softmax(scores), v).reshape(n_tokens, -1)
@@ -198,7 +220,7 @@ def forward_llama(c, w, ids):
         if at + "self_attn.q_norm.weight" in w:
             q = rms_norm(q, w[at + "self_attn.q_norm.weight"], eps)
             k = rms_norm(k, w[at + "self_attn.k_norm.weight"], eps)
-        f = frequencies(c, size, c.rope_theta)
+        f = frequencies(c, size, window_of(c, i))
         q, k = rope(q, f), rope(k, f)
         x = x + linear(at + "self_attn.o_proj", attention(q, k, v, window_of(c, i)))
         n = rms_norm(x, w[at + "post_attention_layernorm.weight"], eps)
@@ -207,6 +229,35 @@ def forward_llama(c, w, ids):
                        gate / (1 + np.exp(-gate)) * linear(at + "mlp.up_proj", n))
     x = rms_norm(x, w["model.norm.weight"], eps)
     return x @ w.get("lm_head.weight", w["model.embed_tokens.weight"]).T
+
+
+def forward_gemma(c, w, ids):
+    """Gemma 2 and 3: logits [T,V]."""
+    eps, size = c.rms_norm_eps, c.head_dim
+
+    def linear(name, x):
+        return x @ w[name + ".weight"].T + w.get(name + ".bias", 0.0)
+
+    def norm(name, x):
+        return rms_norm(x, 1 + w[name + ".weight"], eps)
+
+    x = w["model.embed_tokens.weight"][ids] * math.sqrt(c.hidden_size)
+    for i in range(c.num_hidden_layers):
+        at = f"model.layers.{i}."
+        n = norm(at + "input_layernorm", x)
+        q, k, v = (linear(at + f"self_attn.{p}_proj", n).reshape(len(ids), -1, size) for p in "qkv")
+        if at + "self_attn.q_norm.weight" in w:
+            q, k = norm(at + "self_attn.q_norm", q), norm(at + "self_attn.k_norm", k)
+        f = frequencies(c, size, window_of(c, i))
+        o = attention(rope(q, f), rope(k, f), v, window_of(c, i), c.query_pre_attn_scalar**-0.5,
+                      c.attn_logit_softcapping)
+        x = x + norm(at + "post_attention_layernorm", linear(at + "self_attn.o_proj", o))
+        n = norm(at + "pre_feedforward_layernorm", x)
+        a = gelu(linear(at + "mlp.gate_proj", n), "gelu_new") * linear(at + "mlp.up_proj", n)
+        x = x + norm(at + "post_feedforward_layernorm", linear(at + "mlp.down_proj", a))
+    x = norm("model.norm", x)
+    return soft_cap(x @ w.get("lm_head.weight", w["model.embed_tokens.weight"]).T,
+                    c.final_logit_softcapping)
 
 
 def gelu(x, kind):
@@ -246,7 +297,8 @@ def mean_loss(logits, ids):
 
 def check(name, config, weights, ids, logits, loss, gradients):
     """Fails unless numpy agrees with what Transformers computed."""
-    forward = forward_gpt2 if config.model_type == "gpt2" else forward_llama
+    forward = {"gpt2": forward_gpt2, "gemma2": forward_gemma, "gemma3_text": forward_gemma}.get(
+        config.model_type, forward_llama)
     logits_error = np.abs(forward(config, weights, ids) - logits).max()
     loss_error = abs(mean_loss(forward(config, weights, ids), ids) - loss)
     assert logits_error <= 1e-12 * np.abs(logits).max(), (name, logits_error)

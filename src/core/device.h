@@ -31,7 +31,11 @@ enum { WEIR_BLOCK_ROWS = 256 };
 /* Scratch per thread, for every operation of every device. */
 enum { WEIR_WORKSPACE_BYTES_PER_THREAD = 4 << 20 };
 
-typedef enum weir_norm_kind { WEIR_NORM_RMS, WEIR_NORM_LAYER } weir_norm_kind;
+typedef enum weir_norm_kind {
+  WEIR_NORM_RMS,
+  WEIR_NORM_LAYER,
+  WEIR_NORM_RMS_PLUS_ONE, /* RMSNorm whose weight is stored less 1 */
+} weir_norm_kind;
 
 typedef enum weir_activation {
   WEIR_ACTIVATION_SILU,      /* x / (1 + exp(-x)) */
@@ -50,7 +54,8 @@ typedef struct weir_rope {
 /* What attention operations need to know beside their tensors. */
 typedef struct weir_attention {
   int64_t n_heads, n_kv_heads, head_size; /* H, G, K; query head h reads K/V head h / (H/G) */
-  double scale;                           /* of the scores, 1/sqrt(K) */
+  double scale;                           /* of the scores, usually 1/sqrt(K) */
+  double softcap; /* above 0: a score s becomes softcap tanh(s / softcap) before the softmax */
   const weir_sequences *sequences;
   int64_t first_row; /* the token that query row 0 is; keys start at token 0 */
   int64_t window;    /* a query sees the last `window` keys, its own included; 0: all before it */
@@ -101,6 +106,8 @@ typedef struct weir_device_operations {
    * and 16 random ones carry. */
   void (*round_randomly)(weir_device *device, weir_tensor y, weir_tensor x,
                          const weir_noise *noise);
+  /* dst = factor * dst. */
+  void (*scale)(weir_device *device, weir_tensor dst, double factor);
 
   /* Between the host and the device; `host` holds weir_tensor_bytes() bytes of the tensor's dtype.
    * write may return before it has happened: host memory stays unchanged until the step ends.
@@ -124,12 +131,13 @@ typedef struct weir_device_operations {
   /* RMSNorm (Zhang & Sennrich 2019, arXiv:1910.07467) or LayerNorm (Ba et al. 2016,
    * arXiv:1607.06450), over the columns of each row:
    *   rms:   y = x * r * w,               r = 1 / sqrt(mean(x^2) + epsilon)
+   *   rms plus one: rms with 1 + w for w
    *   layer: y = (x - m) * r * w + b,     m = mean(x), r = 1 / sqrt(mean((x - m)^2) + epsilon)
-   * y [N,D] out, may alias x;  x [N,D];  w [1,D];  b [1,D], absent for rms. */
+   * y [N,D] (+)=, may alias x when not accumulating;  x [N,D];  w [1,D];  b [1,D], for layer. */
   void (*norm_forward)(weir_device *device, weir_norm_kind kind, double epsilon, weir_tensor y,
-                       weir_tensor x, weir_tensor w, weir_tensor b);
+                       weir_tensor x, weir_tensor w, weir_tensor b, bool accumulate);
   /* dx [N,D] (+)=, may alias dy, or x, when not accumulating;  dy [N,D];  x [N,D] as in forward
-   * (its statistics are computed again);  dw, db [1,D] +=, db absent for rms.
+   * (its statistics are computed again);  dw, db [1,D] +=, db for layer.
    * Both dw and db may be absent together: no parameter gradient wanted. */
   void (*norm_backward)(weir_device *device, weir_norm_kind kind, double epsilon, weir_tensor dx,
                         weir_tensor dw, weir_tensor db, weir_tensor dy, weir_tensor x,
@@ -178,6 +186,9 @@ typedef struct weir_device_operations {
   void (*gated_backward)(weir_device *device, weir_activation f, weir_tensor dgate, weir_tensor dup,
                          weir_tensor dy, weir_tensor gate, weir_tensor up);
 
+  /* x = cap tanh(x / cap), cap above 0 (Gemma 2, arXiv:2408.00118). */
+  void (*softcap)(weir_device *device, weir_tensor x, double cap);
+
   /* The head sees logits one tile at a time: logits [R,Vt] are classes first_class ..
    * first_class+Vt-1.  targets [1,R] i32, in [0,V), or -1 where a row has none (its target logit
    * reads as 0 and its gradient is zero whatever its weight).
@@ -190,9 +201,11 @@ typedef struct weir_device_operations {
   void (*head_finish)(weir_device *device, weir_tensor logprob, weir_tensor entropy,
                       weir_tensor correct, weir_tensor statistics, weir_tensor targets);
   /* In place: logits become d loss / d logits = weight * (one-hot(target) - softmax), where
-   * weights [1,R] f64 = d loss / d logprob. */
+   * weights [1,R] f64 = d loss / d logprob.  softcap above 0: the logits came from `softcap`, and
+   * what it was given is meant: times 1 - (logit / softcap)^2. */
   void (*head_gradient)(weir_device *device, weir_tensor logits, weir_tensor statistics,
-                        weir_tensor targets, weir_tensor weights, int64_t first_class);
+                        weir_tensor targets, weir_tensor weights, int64_t first_class,
+                        double softcap);
   /* sums [1, WEIR_SUM_COUNT] f64 +=, over all rows in rising order; the vectors are [1,T],
    * weights f64. */
   void (*token_sums)(weir_device *device, weir_tensor sums, weir_tensor logprob,

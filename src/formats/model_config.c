@@ -168,7 +168,10 @@ static weir_status read_special_tokens(const weir_config_reader *file) {
   weir_model_config *config = file->config;
   const json_t *bos = weir_config_lookup(file->root, "bos_token_id"),
                *eos = weir_config_lookup(file->root, "eos_token_id");
+  const json_t *pad = weir_config_lookup(file->root, "pad_token_id");
   config->bos_token_id = -1;
+  config->pad_token_id =
+      json_is_integer(pad) && json_integer_value(pad) >= 0 ? json_integer_value(pad) : -1;
   if (bos) WEIR_TRY(read_token_id(file, "bos_token_id", bos, &config->bos_token_id));
   if (eos && !json_is_array(eos)) {
     config->n_eos_tokens = 1;
@@ -189,6 +192,9 @@ static void derive_capabilities(weir_model_config *config) {
   config->gated_mlp = row->gated_mlp;
   config->learned_positions = row->learned_positions;
   config->qk_norm = row->qk_norm;
+  config->post_norms = row->post_norms;
+  config->scaled_embeddings = row->scaled_embeddings;
+  if (row->sliding_window_pattern) config->sliding_window_pattern = row->sliding_window_pattern;
   config->qkv_bias = config->qkv_bias || row->qkv_bias;
   config->attention_output_bias = config->qkv_bias && row->output_bias;
   config->mlp_bias = config->mlp_bias || row->mlp_bias;
@@ -235,7 +241,7 @@ static double count_parameters(const weir_model_config *config) {
   double qkv = HK + 2 * (double)config->num_key_value_heads * K;
   double norm = config->norm == WEIR_NORM_LAYER ? 2 * D : D;
   double inner = config->gated_mlp ? 2 * F : F; /* columns of the mlp's first products */
-  double layer = 2 * norm + qkv * D + D * HK + inner * D + D * F;
+  double layer = (config->post_norms ? 4 : 2) * norm + qkv * D + D * HK + inner * D + D * F;
   if (config->qkv_bias) layer += qkv;
   if (config->attention_output_bias) layer += D;
   if (config->qk_norm) layer += 2 * K;

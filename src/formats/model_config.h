@@ -20,6 +20,8 @@ typedef enum weir_architecture {
   WEIR_ARCHITECTURE_QWEN2,
   WEIR_ARCHITECTURE_QWEN3,
   WEIR_ARCHITECTURE_PHI3,
+  WEIR_ARCHITECTURE_GEMMA2,
+  WEIR_ARCHITECTURE_GEMMA3,
   WEIR_ARCHITECTURE_GPT2,
   WEIR_ARCHITECTURE_COUNT,
 } weir_architecture;
@@ -50,17 +52,24 @@ typedef struct weir_model_config {
   bool gated_mlp;         /* down(act(gate) * up), else down(act(up)) */
   bool qk_norm;           /* RMSNorm of every head of q and k before RoPE */
   bool learned_positions; /* a position table instead of RoPE */
+  bool post_norms;        /* a norm after the attention and the mlp too, before the residual sum */
+  bool scaled_embeddings; /* by sqrt(hidden_size) */
+  double attention_softcap, logit_softcap; /* 0: none */
+  double query_pre_attn_scalar;            /* scores are divided by its root; 0: by head_dim's */
   bool qkv_bias, attention_output_bias, mlp_bias;
   bool tie_word_embeddings;
   double rope_theta; /* unused with learned positions */
   weir_rope_scaling rope_scaling;
+  double rope_local_base_freq; /* theta of layers with a window, unscaled; 0: as the others */
   int64_t sliding_window; /* last keys, its own included, that a token of a windowed layer sees */
   uint8_t windowed_layers[(WEIR_MAX_LAYERS + 7) / 8]; /* a bit each, lowest first */
   bool use_sliding_window;                            /* some layer may have a window */
-  int64_t max_window_layers; /* as in the file: where layer_types is silent, the layers before */
+  /* As in the file, for where layer_types is silent: layers before have no window; every n-th has
+   * none. */
+  int64_t max_window_layers, sliding_window_pattern;
   double initializer_range;
-  weir_dtype dtype;     /* torch_dtype or dtype; f32 where the file is silent */
-  int64_t bos_token_id; /* -1 where the file has none */
+  weir_dtype dtype;                   /* torch_dtype or dtype; f32 where the file is silent */
+  int64_t bos_token_id, pad_token_id; /* -1 where the file has none; padding is kept for others */
   int64_t eos_token_ids[WEIR_MAX_EOS_TOKENS];
   int64_t n_eos_tokens;
   bool asks_for_dropout;  /* a dropout above 0: for a warning, Weir trains without */

@@ -15,11 +15,13 @@ typedef struct weir_architecture_row {
   const char *classes[2]; /* with the head, without */
   const char *activation_key, *activation;
   weir_norm_kind norm;
-  bool gated_mlp, learned_positions, qk_norm;
+  bool gated_mlp, learned_positions, qk_norm, post_norms, scaled_embeddings;
   bool mlp_bias, qkv_bias; /* always; elsewhere keys say it */
   bool output_bias;        /* of the attention, where q, k and v have one */
   bool layer_types;        /* the key is heeded; elsewhere it may only repeat what the others say */
-  double rope_theta;       /* where the file is silent */
+  bool windows_on_request; /* use_sliding_window turns them on */
+  int64_t sliding_window_pattern; /* where no key says it */
+  double rope_theta;              /* where the file is silent */
 } weir_architecture_row;
 
 extern const weir_architecture_row weir_architectures[WEIR_ARCHITECTURE_COUNT];

@@ -35,11 +35,12 @@ static bool is_positive(const json_t *value) {
   return number > 0 && isfinite(number);
 }
 
-static weir_status read_theta(const weir_config_reader *file, const json_t *object) {
+static weir_status read_theta(const weir_config_reader *file, const json_t *object,
+                              double *rope_theta) {
   const json_t *theta = weir_config_lookup(object, "rope_theta");
   if (!theta) return WEIR_OK;
   if (!is_positive(theta)) return weir_config_refuse(file, "rope_theta", theta, "a number above 0");
-  file->config->rope_theta = json_number_value(theta);
+  *rope_theta = json_number_value(theta);
   return WEIR_OK;
 }
 
@@ -73,8 +74,9 @@ static weir_status check_keys(const weir_config_reader *file, const char *key, c
   return WEIR_OK;
 }
 
-static weir_status read_object(const weir_config_reader *file, const char *key) {
-  const json_t *object = weir_config_lookup(file->root, key);
+/* `key` is for messages. */
+static weir_status read_object(const weir_config_reader *file, const char *key,
+                               const json_t *object, double *rope_theta, weir_rope_scaling *found) {
   if (!object) return WEIR_OK;
   if (!json_is_object(object)) return weir_config_refuse(file, key, object, "an object or null");
   weir_rope_scaling scaling = {0};
@@ -90,14 +92,39 @@ static weir_status read_object(const weir_config_reader *file, const char *key) 
   }
   if (scaling.kind == WEIR_ROPE_LLAMA3 && scaling.low_freq_factor >= scaling.high_freq_factor)
     return weir_config_refuse(file, key, object, "a low_freq_factor below high_freq_factor");
-  if (scaling.kind != WEIR_ROPE_DEFAULT) file->config->rope_scaling = scaling;
-  return read_theta(file, object);
+  if (scaling.kind != WEIR_ROPE_DEFAULT) *found = scaling;
+  return read_theta(file, object, rope_theta);
+}
+
+/* One object for the layers without a window, one for those with, where the two may differ. */
+static weir_status read_pair(const weir_config_reader *file, const char *key,
+                             const json_t *object) {
+  weir_model_config *config = file->config;
+  const json_t *full = weir_config_lookup(object, "full_attention");
+  const json_t *local = weir_config_lookup(object, "sliding_attention");
+  if (json_object_size(object) != (size_t)(full != NULL) + (local != NULL))
+    return weir_config_refuse(file, key, object,
+                              "no more than full_attention and sliding_attention");
+  weir_rope_scaling local_scaling = {0};
+  WEIR_TRY(read_object(file, key, full, &config->rope_theta, &config->rope_scaling));
+  WEIR_TRY(read_object(file, key, local, &config->rope_local_base_freq, &local_scaling));
+  if (local_scaling.kind == WEIR_ROPE_DEFAULT) return WEIR_OK;
+  return weir_config_refuse(file, key, object, "a sliding_attention of rope_type \"default\"");
+}
+
+static weir_status read_key(const weir_config_reader *file, const char *key) {
+  weir_model_config *config = file->config;
+  const json_t *object = weir_config_lookup(file->root, key);
+  bool is_pair = json_object_get(object, "full_attention") != NULL ||
+                 json_object_get(object, "sliding_attention") != NULL;
+  if (is_pair && config->rope_local_base_freq > 0) return read_pair(file, key, object);
+  return read_object(file, key, object, &config->rope_theta, &config->rope_scaling);
 }
 
 weir_status weir_config_read_rope(const weir_config_reader *file) {
   if (file->config->learned_positions) return WEIR_OK;
   file->config->rope_theta = weir_config_row(file->config)->rope_theta;
-  WEIR_TRY(read_theta(file, file->root));
-  WEIR_TRY(read_object(file, "rope_scaling"));
-  return read_object(file, "rope_parameters");
+  WEIR_TRY(read_theta(file, file->root, &file->config->rope_theta));
+  WEIR_TRY(read_key(file, "rope_scaling"));
+  return read_key(file, "rope_parameters");
 }

@@ -23,15 +23,21 @@ int64_t weir_model_config_window(const weir_model_config *config, int64_t layer)
 
 /* Where layer_types is silent. */
 static bool windowed_by_default(const weir_model_config *config, int64_t layer) {
-  return config->sliding_window > 0 && layer >= config->max_window_layers;
+  int64_t pattern = config->sliding_window_pattern;
+  return config->sliding_window > 0 && layer >= config->max_window_layers &&
+         (pattern == 0 || (layer + 1) % pattern != 0);
 }
 
 weir_status weir_config_read_windows(const weir_config_reader *file) {
   weir_model_config *config = file->config;
   int64_t n_layers = config->num_hidden_layers;
-  bool can_ask = weir_config_row(config)->layer_types;
+  bool heeded = weir_config_row(config)->layer_types;
   const json_t *types = weir_config_lookup(file->root, "layer_types");
-  if (can_ask && !config->use_sliding_window) config->sliding_window = 0;
+  if (config->sliding_window_pattern > 0 && config->sliding_window == 0)
+    return weir_config_refuse(file, "sliding_window", json_object_get(file->root, "sliding_window"),
+                              "an integer: some layers have a window");
+  if (weir_config_row(config)->windows_on_request && !config->use_sliding_window)
+    config->sliding_window = 0;
   config->use_sliding_window = config->sliding_window > 0;
   for (int64_t i = 0; i < n_layers; i++)
     set_windowed(config, i, windowed_by_default(config, i));
@@ -48,7 +54,7 @@ weir_status weir_config_read_windows(const weir_config_reader *file) {
     if (windowed && config->sliding_window == 0)
       return weir_config_refuse(file, "layer_types", types,
                                 "\"full_attention\" once for each layer: no sliding_window is on");
-    if (!can_ask && windowed != is_windowed(config, i))
+    if (!heeded && windowed != is_windowed(config, i))
       return weir_config_refuse(file, "layer_types", types,
                                 "the types that follow from sliding_window, or none");
     set_windowed(config, i, windowed);

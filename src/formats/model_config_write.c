@@ -75,10 +75,11 @@ static json_t *config_json(const weir_model_config *config, weir_dtype dtype) {
   int architecture = 1 << config->architecture;
   const char *activation = weir_value_name_of(weir_activation_names, (int)config->hidden_act);
   json_t *root =
-      json_pack("{s:s, s:[s], s:s, s:o, s:o, s:s, s:b}", "model_type", row->model_type,
+      json_pack("{s:s, s:[s], s:s, s:o, s:o, s:o, s:s, s:b}", "model_type", row->model_type,
                 "architectures", row->classes[0], row->activation_key, activation, "bos_token_id",
                 integer_or_null(config->bos_token_id), "eos_token_id", eos_json(config),
-                "torch_dtype", weir_value_name_of(weir_dtype_names, (int)dtype), "use_cache", 1);
+                "pad_token_id", integer_or_null(config->pad_token_id), "torch_dtype",
+                weir_value_name_of(weir_dtype_names, (int)dtype), "use_cache", 1);
   for (size_t i = 0; i < weir_n_fields; i++)
     if (weir_fields[i].architectures & architecture)
       json_object_set_new(root, weir_fields[i].key, field_json(config, &weir_fields[i]));

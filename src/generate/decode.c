@@ -2,6 +2,7 @@
 #include "generate/decode.h"
 
 #include "core/read_real.h"
+#include "model/embedding.h"
 #include "model/head.h"
 #include "stream/layer.h"
 
@@ -27,7 +28,6 @@ static void at(const weir_decoder *decoder, const char *phase, int64_t layer) {
 static weir_tensor embed(const weir_decoder *decoder, const weir_sequences *sequence,
                          const int32_t *host_ids, int64_t n_ids) {
   weir_run *run = decoder->run;
-  const weir_device_operations *operations = run->device->operations;
   weir_tensor ids =
       weir_tensor_allocate(run->step_arena, WEIR_MEMORY_DATA, WEIR_DTYPE_I32, 1, n_ids);
   weir_tensor x = weir_tensor_allocate(run->step_arena, WEIR_MEMORY_HIDDEN, run->device->real,
@@ -35,11 +35,9 @@ static weir_tensor embed(const weir_decoder *decoder, const weir_sequences *sequ
   weir_unit unit;
   weir_unit_acquire(run, 0, &unit);
   at(decoder, "embedding", -1);
-  operations->write(run->device, ids, host_ids);
-  operations->embedding_forward(run->device, x, unit.weights[WEIR_ROLE_EMBEDDING], ids, false);
-  if (run->config->learned_positions)
-    operations->position_forward(run->device, x, unit.weights[WEIR_ROLE_POSITIONS], sequence,
-                                 decoder->n_tokens);
+  run->device->operations->write(run->device, ids, host_ids);
+  weir_embedding_run(run->device, run->config, unit.weights, false, x, ids, sequence,
+                     decoder->n_tokens);
   return x;
 }
 

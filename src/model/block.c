@@ -18,6 +18,9 @@ int64_t weir_value_cols(const weir_model_config *config, weir_value value) {
   case WEIR_VALUE_MIDDLE:
   case WEIR_VALUE_MLP_NORMED:
     return config->hidden_size;
+  case WEIR_VALUE_ATTENTION_PROJECTED:
+  case WEIR_VALUE_MLP_PROJECTED:
+    return config->post_norms ? config->hidden_size : 0;
   case WEIR_VALUE_Q_RAW:
     if (!config->qk_norm) return 0;
     return config->num_attention_heads * config->head_dim;
@@ -49,11 +52,13 @@ static bool same_place(weir_tensor a, weir_tensor b) {
 
 static weir_attention attention_of(const chunk_view *chunk) {
   const weir_model_config *config = chunk->block->config;
+  double scalar = config->query_pre_attn_scalar;
   return (weir_attention){
       .n_heads = config->num_attention_heads,
       .n_kv_heads = config->num_key_value_heads,
       .head_size = config->head_dim,
-      .scale = 1.0 / sqrt((double)config->head_dim),
+      .scale = 1.0 / sqrt(scalar > 0 ? scalar : (double)config->head_dim),
+      .softcap = config->attention_softcap,
       .sequences = chunk->block->sequences,
       .first_row = chunk->first_row,
       .window = chunk->block->window,
@@ -73,7 +78,7 @@ static void norm(const chunk_view *chunk, weir_tensor y, weir_tensor x, weir_rol
   const weir_block *block = chunk->block;
   weir_device *device = block->device;
   device->operations->norm_forward(device, block->config->norm, block->config->norm_epsilon, y, x,
-                                   block->weights[weight], block->weights[bias]);
+                                   block->weights[weight], block->weights[bias], false);
   born(chunk, y);
 }
 
@@ -130,8 +135,8 @@ static void finish_heads(const chunk_view *chunk, weir_tensor y, weir_tensor raw
   const weir_block *block = chunk->block;
   if (block->config->qk_norm)
     block->device->operations->norm_forward(
-        block->device, WEIR_NORM_RMS, block->config->norm_epsilon, by_head(chunk, y),
-        by_head(chunk, raw), block->weights[weight], (weir_tensor){0});
+        block->device, block->config->norm, block->config->norm_epsilon, by_head(chunk, y),
+        by_head(chunk, raw), block->weights[weight], (weir_tensor){0}, false);
   rope(chunk, y, +1);
   born(chunk, y);
 }
@@ -143,7 +148,7 @@ static void finish_heads_back(const chunk_view *chunk, weir_tensor dy, weir_tens
   rope(chunk, dy, -1);
   if (block->config->qk_norm)
     block->device->operations->norm_backward(
-        block->device, WEIR_NORM_RMS, block->config->norm_epsilon, by_head(chunk, dy),
+        block->device, block->config->norm, block->config->norm_epsilon, by_head(chunk, dy),
         block->gradients[weight], (weir_tensor){0}, by_head(chunk, dy), by_head(chunk, raw),
         block->weights[weight], false);
 }
@@ -221,13 +226,49 @@ static void forward_mlp(const chunk_view *chunk, weir_value_set present) {
   activate(chunk);
 }
 
-/* sum = residual + x w, where sum may be the residual itself. */
-static void add_product(const chunk_view *chunk, weir_tensor sum, weir_tensor residual,
-                        weir_tensor x, weir_role weight, weir_role bias) {
-  weir_device *device = chunk->block->device;
+/* How a branch of the layer joins the residual stream: sum = residual + x w, and with post-norms
+ * residual + norm(projected), projected = x w. */
+typedef struct branch {
+  weir_value x, projected;
+  weir_role weight, bias, post_norm;
+} branch;
+
+static const branch attention_branch = {WEIR_VALUE_ATTENTION, WEIR_VALUE_ATTENTION_PROJECTED,
+                                        WEIR_ROLE_O, WEIR_ROLE_O_BIAS,
+                                        WEIR_ROLE_ATTENTION_POST_NORM};
+static const branch mlp_branch = {WEIR_VALUE_ACTIVATED, WEIR_VALUE_MLP_PROJECTED, WEIR_ROLE_DOWN,
+                                  WEIR_ROLE_DOWN_BIAS, WEIR_ROLE_MLP_POST_NORM};
+
+static void project(const chunk_view *chunk, const branch *b, weir_value_set present) {
+  if (chunk->block->config->post_norms && !(present & weir_value_bit(b->projected)))
+    linear_value(chunk, chunk->value[b->projected], chunk->value[b->x], b->weight, b->bias);
+}
+
+/* `sum` may be the residual itself. */
+static void join(const chunk_view *chunk, const branch *b, weir_tensor sum, weir_tensor residual) {
+  const weir_block *block = chunk->block;
+  weir_device *device = block->device;
   if (!same_place(sum, residual)) device->operations->copy(device, sum, residual);
-  linear(chunk, sum, x, weight, bias, true);
+  if (block->config->post_norms)
+    device->operations->norm_forward(device, block->config->norm, block->config->norm_epsilon, sum,
+                                     chunk->value[b->projected], block->weights[b->post_norm],
+                                     (weir_tensor){0}, true);
+  else
+    linear(chunk, sum, chunk->value[b->x], b->weight, b->bias, true);
   born(chunk, sum);
+}
+
+/* The gradient of x w: that of the sum, or what the post-norm makes of it, in `room`. */
+static weir_tensor join_back(const chunk_view *chunk, const branch *b, weir_tensor g,
+                             weir_tensor room) {
+  const weir_block *block = chunk->block;
+  weir_device *device = block->device;
+  if (!block->config->post_norms) return g;
+  device->operations->norm_backward(device, block->config->norm, block->config->norm_epsilon, room,
+                                    block->gradients[b->post_norm], (weir_tensor){0}, g,
+                                    chunk->value[b->projected], block->weights[b->post_norm],
+                                    false);
+  return room;
 }
 
 void weir_block_keys_values(const weir_block *block, int64_t first_row,
@@ -243,13 +284,12 @@ void weir_block_forward(const weir_block *block, int64_t first_row,
                         weir_tensor output) {
   chunk_view chunk = {block, first_row, value[WEIR_VALUE_INPUT].rows, value};
   forward_attention(&chunk, present);
+  project(&chunk, &attention_branch, present);
   if (!(present & weir_value_bit(WEIR_VALUE_MIDDLE)))
-    add_product(&chunk, value[WEIR_VALUE_MIDDLE], value[WEIR_VALUE_INPUT],
-                value[WEIR_VALUE_ATTENTION], WEIR_ROLE_O, WEIR_ROLE_O_BIAS);
+    join(&chunk, &attention_branch, value[WEIR_VALUE_MIDDLE], value[WEIR_VALUE_INPUT]);
   forward_mlp(&chunk, present);
-  if (weir_tensor_exists(output))
-    add_product(&chunk, output, value[WEIR_VALUE_MIDDLE], value[WEIR_VALUE_ACTIVATED],
-                WEIR_ROLE_DOWN, WEIR_ROLE_DOWN_BIAS);
+  project(&chunk, &mlp_branch, present);
+  if (weir_tensor_exists(output)) join(&chunk, &mlp_branch, output, value[WEIR_VALUE_MIDDLE]);
 }
 
 /* ---- backward ---- */
@@ -268,8 +308,8 @@ static void backward_mlp(const chunk_view *chunk, weir_tensor g) {
   weir_tensor da = temporary(chunk, block->config->intermediate_size);
   weir_tensor dn = temporary(chunk, block->config->hidden_size);
   weir_tensor gate = value[WEIR_VALUE_GATE], up = value[WEIR_VALUE_UP];
-  linear_back(chunk, da, g, value[WEIR_VALUE_ACTIVATED], WEIR_ROLE_DOWN, WEIR_ROLE_DOWN_BIAS,
-              false);
+  linear_back(chunk, da, join_back(chunk, &mlp_branch, g, dn), value[WEIR_VALUE_ACTIVATED],
+              WEIR_ROLE_DOWN, WEIR_ROLE_DOWN_BIAS, false);
   if (block->config->gated_mlp)
     operations->gated_backward(block->device, block->config->hidden_act, gate, up, da, gate, up);
   else
@@ -289,7 +329,8 @@ static void backward_attention(const chunk_view *chunk, weir_tensor g) {
   weir_arena_mark mark = weir_arena_mark_take(block->arena);
   weir_tensor dq = temporary(chunk, weir_value_cols(block->config, WEIR_VALUE_Q));
   weir_tensor dn = temporary(chunk, block->config->hidden_size);
-  linear_back(chunk, dq, g, value[WEIR_VALUE_ATTENTION], WEIR_ROLE_O, WEIR_ROLE_O_BIAS, false);
+  linear_back(chunk, dq, join_back(chunk, &attention_branch, g, dn), value[WEIR_VALUE_ATTENTION],
+              WEIR_ROLE_O, WEIR_ROLE_O_BIAS, false);
   weir_attention attention = attention_of(chunk);
   block->device->operations->attention_backward(
       block->device, &attention, dq, block->dkeys, block->dvalues, dq, value[WEIR_VALUE_Q],

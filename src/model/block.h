@@ -5,6 +5,7 @@
  *   n1 = norm(x)    q, k, v = n1 Wq, n1 Wk, n1 Wv      q, k = rope(head_norm(q, k))
  *   o = attention(q, K[:b], V[:b])                     h = x + o Wo
  *   n2 = norm(h)    a = f(n2 Wgate) * (n2 Wup)         y = h + a Wdown
+ * and with post-norms  h = x + norm(o Wo),  y = h + norm(a Wdown).
  *
  * Every intermediate is a *value* with a name.  A value is either present (a stash kept it) or
  * computed into the tensor bound to it; the same function therefore serves the forward pass and
@@ -19,20 +20,22 @@
 
 /* X(constant): in the order of computation */
 #define WEIR_VALUES(X)                                                                             \
-  X(INPUT)            /* x   [C,D] */                                                              \
-  X(ATTENTION_NORMED) /* n1  [C,D] */                                                              \
-  X(Q_RAW)            /* before the head norm, where there is one [C,H*K] */                       \
-  X(Q)                /* [C,H*K] */                                                                \
-  X(K_RAW)            /* before the head norm, where there is one [C,G*K] */                       \
-  X(K)                /* [C,G*K] */                                                                \
-  X(V)                /* [C,G*K] */                                                                \
-  X(ATTENTION)        /* o   [C,H*K] */                                                            \
-  X(LSE)              /* [C,H] */                                                                  \
-  X(MIDDLE)           /* h   [C,D] */                                                              \
-  X(MLP_NORMED)       /* n2  [C,D] */                                                              \
-  X(GATE)             /* where the mlp is gated [C,F] */                                           \
-  X(UP)               /* [C,F] */                                                                  \
-  X(ACTIVATED)        /* a   [C,F] */
+  X(INPUT)               /* x   [C,D] */                                                           \
+  X(ATTENTION_NORMED)    /* n1  [C,D] */                                                           \
+  X(Q_RAW)               /* before the head norm, where there is one [C,H*K] */                    \
+  X(Q)                   /* [C,H*K] */                                                             \
+  X(K_RAW)               /* before the head norm, where there is one [C,G*K] */                    \
+  X(K)                   /* [C,G*K] */                                                             \
+  X(V)                   /* [C,G*K] */                                                             \
+  X(ATTENTION)           /* o   [C,H*K] */                                                         \
+  X(LSE)                 /* [C,H] */                                                               \
+  X(ATTENTION_PROJECTED) /* o Wo, where there are post-norms [C,D] */                              \
+  X(MIDDLE)              /* h   [C,D] */                                                           \
+  X(MLP_NORMED)          /* n2  [C,D] */                                                           \
+  X(GATE)                /* where the mlp is gated [C,F] */                                        \
+  X(UP)                  /* [C,F] */                                                               \
+  X(ACTIVATED)           /* a   [C,F] */                                                           \
+  X(MLP_PROJECTED)       /* a Wdown, where there are post-norms [C,D] */
 
 typedef enum weir_value {
 #define X(constant) WEIR_VALUE_##constant,

@@ -22,8 +22,17 @@ static weir_tensor final_norm(const weir_head *head, weir_tensor x) {
                                             head->device->real, x.rows, x.cols);
   head->device->operations->norm_forward(
       head->device, head->config->norm, head->config->norm_epsilon, normed, x,
-      head->weights[WEIR_ROLE_FINAL_NORM], head->weights[WEIR_ROLE_FINAL_NORM_BIAS]);
+      head->weights[WEIR_ROLE_FINAL_NORM], head->weights[WEIR_ROLE_FINAL_NORM_BIAS], false);
   return normed;
+}
+
+/* logits [R,Vt] of the classes whose rows of the head's weight are given. */
+static void compute_logits(const weir_head *head, weir_tensor logits, weir_tensor normed,
+                           weir_tensor weight) {
+  const weir_device_operations *operations = head->device->operations;
+  operations->linear_forward(head->device, logits, normed, weight, (weir_tensor){0}, false);
+  if (head->config->logit_softcap > 0)
+    operations->softcap(head->device, logits, head->config->logit_softcap);
 }
 
 void weir_weights_ready(weir_device *device, weir_tensor ready, weir_tensor held) {
@@ -47,8 +56,7 @@ static weir_tensor tile_weights(const weir_head *head, const row_block *block, i
 static weir_tensor tile_logits(const weir_head *head, const row_block *block, weir_tensor weights) {
   weir_tensor logits = block->logits;
   logits.cols = weights.rows;
-  head->device->operations->linear_forward(head->device, logits, block->normed, weights,
-                                           (weir_tensor){0}, false);
+  compute_logits(head, logits, block->normed, weights);
   return logits;
 }
 
@@ -78,7 +86,7 @@ static void block_backward(const weir_head *head, const row_block *block) {
     logits.cols = end - begin;
     if (!one_tile) logits = tile_logits(head, block, weights);
     operations->head_gradient(head->device, logits, block->statistics, block->targets,
-                              block->weights, begin);
+                              block->weights, begin, head->config->logit_softcap);
     operations->linear_backward_weight(
         head->device, weir_tensor_rows(head->gradients[WEIR_ROLE_HEAD], begin, end),
         (weir_tensor){0}, logits, block->normed);
@@ -122,7 +130,6 @@ void weir_head_logits(const weir_head *head, weir_tensor logits, weir_tensor x) 
   WEIR_ASSERT(head->bf16_weights, ==, false);
   weir_arena_mark mark = weir_arena_mark_take(head->arena);
   weir_tensor normed = final_norm(head, x);
-  head->device->operations->linear_forward(head->device, logits, normed,
-                                           head->weights[WEIR_ROLE_HEAD], (weir_tensor){0}, false);
+  compute_logits(head, logits, normed, head->weights[WEIR_ROLE_HEAD]);
   weir_arena_release(head->arena, &mark);
 }

@@ -13,7 +13,9 @@ static bool is_norm_weight(weir_role role) {
   case WEIR_ROLE_ATTENTION_NORM:
   case WEIR_ROLE_Q_NORM:
   case WEIR_ROLE_K_NORM:
+  case WEIR_ROLE_ATTENTION_POST_NORM:
   case WEIR_ROLE_MLP_NORM:
+  case WEIR_ROLE_MLP_POST_NORM:
   case WEIR_ROLE_FINAL_NORM:
     return true;
   default:
@@ -37,11 +39,12 @@ static void set(weir_tensor tensor, int64_t i, double value) {
 
 void weir_weights_initialize(const weir_model_config *config, const weir_parameter_table *table,
                              const weir_tensor *weights, uint64_t seed, int n_threads) {
+  double norm_weight = config->norm == WEIR_NORM_RMS_PLUS_ONE ? 0 : 1;
   for (int64_t i = 0; i < table->n_parameters; i++) {
     const weir_parameter *parameter = &table->parameters[i];
     weir_tensor tensor = weights[i];
     WEIR_ASSERT(tensor.dtype <= WEIR_DTYPE_F64, ==, true);
-    double constant = is_norm_weight(parameter->role) ? 1 : 0;
+    double constant = is_norm_weight(parameter->role) ? norm_weight : 0;
     double deviation = deviation_of(config, parameter->role);
 #pragma omp parallel for schedule(static) num_threads(n_threads)
     for (int64_t j = 0; j < weir_tensor_count(tensor); j++)

@@ -42,6 +42,8 @@ static const role_row role_rows[WEIR_ROLE_COUNT] = {
                      "transformer.h.%lld.attn.c_proj.weight", SYM_D, SYM_HK},
     [WEIR_ROLE_O_BIAS] = {"model.layers.%lld.self_attn.o_proj.bias",
                           "transformer.h.%lld.attn.c_proj.bias", ONE, SYM_D},
+    [WEIR_ROLE_ATTENTION_POST_NORM] = {"model.layers.%lld.post_attention_layernorm.weight", NULL,
+                                       ONE, SYM_D},
     [WEIR_ROLE_MLP_NORM] = {"model.layers.%lld.post_attention_layernorm.weight",
                             "transformer.h.%lld.ln_2.weight", ONE, SYM_D},
     [WEIR_ROLE_MLP_NORM_BIAS] = {NULL, "transformer.h.%lld.ln_2.bias", ONE, SYM_D},
@@ -55,6 +57,8 @@ static const role_row role_rows[WEIR_ROLE_COUNT] = {
                         "transformer.h.%lld.mlp.c_proj.weight", SYM_D, SYM_F},
     [WEIR_ROLE_DOWN_BIAS] = {"model.layers.%lld.mlp.down_proj.bias",
                              "transformer.h.%lld.mlp.c_proj.bias", ONE, SYM_D},
+    [WEIR_ROLE_MLP_POST_NORM] = {"model.layers.%lld.post_feedforward_layernorm.weight", NULL, ONE,
+                                 SYM_D},
     [WEIR_ROLE_FINAL_NORM] = {"model.norm.weight", "transformer.ln_f.weight", ONE, SYM_D},
     [WEIR_ROLE_FINAL_NORM_BIAS] = {NULL, "transformer.ln_f.bias", ONE, SYM_D},
     [WEIR_ROLE_HEAD] = {"lm_head.weight", "lm_head.weight", SYM_V, SYM_D},
@@ -71,6 +75,10 @@ static const struct {
     {WEIR_ARCHITECTURE_PHI3, WEIR_ROLE_V, "model.layers.%lld.self_attn.qkv_proj.weight"},
     {WEIR_ARCHITECTURE_PHI3, WEIR_ROLE_GATE, "model.layers.%lld.mlp.gate_up_proj.weight"},
     {WEIR_ARCHITECTURE_PHI3, WEIR_ROLE_UP, "model.layers.%lld.mlp.gate_up_proj.weight"},
+    {WEIR_ARCHITECTURE_GEMMA2, WEIR_ROLE_MLP_NORM,
+     "model.layers.%lld.pre_feedforward_layernorm.weight"},
+    {WEIR_ARCHITECTURE_GEMMA3, WEIR_ROLE_MLP_NORM,
+     "model.layers.%lld.pre_feedforward_layernorm.weight"},
 };
 
 /* A printf format for the layer. */
@@ -120,6 +128,9 @@ static bool has_role(const weir_model_config *config, weir_role role) {
   case WEIR_ROLE_Q_NORM:
   case WEIR_ROLE_K_NORM:
     return config->qk_norm;
+  case WEIR_ROLE_ATTENTION_POST_NORM:
+  case WEIR_ROLE_MLP_POST_NORM:
+    return config->post_norms;
   case WEIR_ROLE_GATE:
     return config->gated_mlp;
   case WEIR_ROLE_GATE_BIAS:

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* X(constant): roles, layer roles between ATTENTION_NORM and DOWN_BIAS */
+/* X(constant): roles, layer roles between ATTENTION_NORM and MLP_POST_NORM */
 #define WEIR_ROLES(X)                                                                              \
   X(EMBEDDING) /* [V,D] */                                                                         \
   X(POSITIONS) /* [P,D] */                                                                         \
@@ -32,6 +32,7 @@
   X(K_NORM) /* [1,K] */                                                                            \
   X(O)      /* [D,H*K] */                                                                          \
   X(O_BIAS)                                                                                        \
+  X(ATTENTION_POST_NORM)                                                                           \
   X(MLP_NORM)                                                                                      \
   X(MLP_NORM_BIAS)                                                                                 \
   X(GATE) /* [F,D] */                                                                              \
@@ -40,6 +41,7 @@
   X(UP_BIAS)                                                                                       \
   X(DOWN) /* [D,F] */                                                                              \
   X(DOWN_BIAS)                                                                                     \
+  X(MLP_POST_NORM)                                                                                 \
   X(FINAL_NORM)                                                                                    \
   X(FINAL_NORM_BIAS)                                                                               \
   X(HEAD) /* [V,D]; absent from the table when tied */

@@ -6,7 +6,10 @@
 static weir_value forward_home(weir_value value) {
   switch (value) {
   case WEIR_VALUE_ATTENTION_NORMED:
+  case WEIR_VALUE_ATTENTION_PROJECTED:
     return WEIR_VALUE_MLP_NORMED;
+  case WEIR_VALUE_MLP_NORMED:
+    return WEIR_VALUE_MLP_PROJECTED;
   case WEIR_VALUE_Q_RAW:
     return WEIR_VALUE_Q;
   case WEIR_VALUE_K_RAW:
@@ -82,7 +85,7 @@ static layer_pass begin_pass(weir_run *run, const weir_unit *unit, const weir_se
       .block = {.device = run->device,
                 .arena = run->step_arena,
                 .config = run->config,
-                .rope = &run->rope,
+                .rope = &run->ropes[weir_model_config_window(run->config, unit->index - 1) > 0],
                 .sequences = sequences,
                 .window = weir_model_config_window(run->config, unit->index - 1),
                 .weights = unit->weights,
@@ -137,15 +140,15 @@ static void keep(const layer_pass *pass, chunk_range range,
       copy(pass, kept_rows(pass, value, range), chunk[value]);
 }
 
-/* A place for every value that has none: a temporary, or the home it shares with a later value
- * (bound already, because values are visited in reverse). */
+/* A place for every value that has none: a temporary, or the home it shares with a later value if
+ * the model has that (bound already, because values are visited in reverse). */
 static void bind_rest(const layer_pass *pass, chunk_range range, weir_value (*home_of)(weir_value),
                       weir_tensor chunk[WEIR_VALUE_COUNT]) {
   for (int i = WEIR_VALUE_COUNT - 1; i >= 0; i--) {
     weir_value value = (weir_value)i, home = home_of(value);
     int64_t cols = weir_value_cols(pass->run->config, value);
     if (!cols || weir_tensor_exists(chunk[value])) continue;
-    chunk[value] = home != value ? chunk[home] : temporary(pass, range, cols);
+    chunk[value] = weir_tensor_exists(chunk[home]) ? chunk[home] : temporary(pass, range, cols);
   }
 }
 

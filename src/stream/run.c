@@ -41,11 +41,16 @@ static void take_tensors(weir_run *run, weir_run_purpose purpose) {
   zero_all(run, run->second_moments);
 }
 
-static void fill_rope(weir_run *run) {
+static void fill_ropes(weir_run *run) {
+  static const weir_rope_scaling none = {0};
   const weir_model_config *config = run->config;
-  weir_rotary_frequencies(config->rope_theta, &config->rope_scaling, config->head_dim,
-                          run->inverse_frequencies);
-  run->rope = (weir_rope){.inverse_frequencies = run->inverse_frequencies, .scale = 1.0};
+  for (int windowed = 0; windowed < 2; windowed++) {
+    double *frequencies = run->inverse_frequencies + windowed * (config->head_dim / 2);
+    bool local = windowed && config->rope_local_base_freq > 0;
+    weir_rotary_frequencies(local ? config->rope_local_base_freq : config->rope_theta,
+                            local ? &none : &config->rope_scaling, config->head_dim, frequencies);
+    run->ropes[windowed] = (weir_rope){.inverse_frequencies = frequencies, .scale = 1.0};
+  }
 }
 
 weir_status weir_run_create(weir_run *run, weir_device *device, weir_arena *run_arena,
@@ -66,7 +71,7 @@ weir_status weir_run_create(weir_run *run, weir_device *device, weir_arena *run_
       .second_moments = calloc(n_parameters, sizeof *run->second_moments),
       .slots = calloc(n_layers, sizeof *run->slots),
       .marks = calloc(n_layers, sizeof *run->marks),
-      .inverse_frequencies = calloc((size_t)config->head_dim / 2 + 1, sizeof(double)),
+      .inverse_frequencies = calloc((size_t)config->head_dim + 1, sizeof(double)),
   };
   if (!run->weights || !run->gradients || !run->first_moments || !run->second_moments ||
       !run->slots || !run->marks || !run->inverse_frequencies) {
@@ -74,7 +79,7 @@ weir_status weir_run_create(weir_run *run, weir_device *device, weir_arena *run_
     return weir_fail(WEIR_FAILED, "no memory for the tables of the run");
   }
   take_tensors(run, purpose);
-  fill_rope(run);
+  fill_ropes(run);
   return WEIR_OK;
 }
 

@@ -41,7 +41,7 @@ typedef struct weir_run {
   const weir_model_config *config;
   const weir_parameter_table *table;
   weir_stream_settings settings;
-  weir_rope rope;
+  weir_rope ropes[2]; /* of layers without and with a window */
   /* [n_parameters], in the table's order; absent tensors where the purpose needs none.  `real`, but
    * for weights that are bf16 and have no masters. */
   weir_tensor *weights, *gradients, *first_moments, *second_moments;
@@ -50,7 +50,7 @@ typedef struct weir_run {
   weir_tensor clip;            /* [1,1] f64: the factor applied to gradients */
   weir_stash_slot *slots;      /* [L] */
   weir_arena_mark *marks;      /* [L]: the step arena below each layer's slot */
-  double *inverse_frequencies; /* [K/2], what `rope` borrows */
+  double *inverse_frequencies; /* [2][K/2], what `ropes` borrow */
 } weir_run;
 
 /* Takes the run's tensors from run_arena; their contents are undefined, but moments start at zero.

@@ -10,6 +10,7 @@
 #include "stream/step.h"
 
 #include "core/read_real.h"
+#include "model/embedding.h"
 #include "model/head.h"
 #include "stream/layer.h"
 
@@ -55,17 +56,14 @@ static row_tensors begin_row(weir_run *run, const weir_micro_batch *micro_batch)
 /* ---- embedding and head ---- */
 
 static void embed(weir_run *run, const row_tensors *row, weir_tensor x) {
-  const weir_device_operations *operations = run->device->operations;
+  const weir_precision *precision = &run->settings.precision;
   weir_arena_mark mark = weir_arena_mark_take(run->step_arena);
   weir_unit unit;
   at(run, "embedding", -1);
   weir_unit_acquire(run, 0, &unit);
-  operations->embedding_forward(run->device, x, unit.weights[WEIR_ROLE_EMBEDDING], row->ids, false);
-  if (run->settings.precision.bf16_weights) operations->round(run->device, x, x);
-  if (run->config->learned_positions)
-    operations->position_forward(run->device, x, unit.weights[WEIR_ROLE_POSITIONS], row->sequences,
-                                 0);
-  if (run->settings.precision.bf16_activations) operations->round(run->device, x, x);
+  weir_embedding_run(run->device, run->config, unit.weights, precision->bf16_weights, x, row->ids,
+                     row->sequences, 0);
+  if (precision->bf16_activations) run->device->operations->round(run->device, x, x);
   weir_arena_release(run->step_arena, &mark);
 }
 
@@ -77,13 +75,9 @@ static void embed_into(weir_run *run, const row_tensors *row, weir_tensor slot) 
 }
 
 static void embed_backward(weir_run *run, const row_tensors *row, const weir_unit *unit) {
-  const weir_device_operations *operations = run->device->operations;
   at(run, "embedding", -1);
-  operations->embedding_backward(run->device, unit->gradients[WEIR_ROLE_EMBEDDING], row->hidden,
-                                 row->ids);
-  if (run->config->learned_positions)
-    operations->position_backward(run->device, unit->gradients[WEIR_ROLE_POSITIONS], row->hidden,
-                                  row->sequences, 0);
+  weir_embedding_gradient(run->device, run->config, unit->gradients, row->hidden, row->ids,
+                          row->sequences);
 }
 
 static void run_head(weir_run *run, const row_tensors *row, const weir_unit *unit,

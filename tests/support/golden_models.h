@@ -16,6 +16,10 @@ static const char *const golden_models[] = {
     "mistral",
     "mistral-windows",
     "phi3",
+    "gemma2",
+    "gemma2-uncapped",
+    "gemma3",
+    "gemma3-linear",
     "gpt2",
     "gpt2-untied-gelu",
 };

@@ -9,7 +9,7 @@
 #include "support/operation_harness.h"
 
 /* Every operation that computes; `read` and `write` serve every case. */
-enum { OPERATION_COUNT = 27 };
+enum { OPERATION_COUNT = 29 };
 extern const operation_spec operations[OPERATION_COUNT];
 
 /* What a case of attention passes beside its tensors. */

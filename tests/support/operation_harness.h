@@ -80,7 +80,8 @@ struct operation_case {
   double epsilon;
   weir_activation activation;
   int64_t n_heads, n_kv_heads, head_size, window;
-  double scale; /* of the scores, or of RoPE */
+  double scale;   /* of the scores, or of RoPE */
+  double softcap; /* of scores or logits */
   int direction;
   int64_t first_class;
   double max_norm;

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[TINY_ARCHITECTURES] = {"llama", "qwen3", "gpt2", "llama-biases",
-                                                      "qwen2-windows"};
+static const char *const names[TINY_ARCHITECTURES] = {"llama",        "qwen3",         "gpt2",
+                                                      "llama-biases", "qwen2-windows", "gemma3"};
 
 const char *tiny_name(int architecture) {
   return names[architecture];
@@ -52,6 +52,18 @@ weir_model_config tiny_config(int architecture) {
     config.sliding_window = 5;
     config.windowed_layers[0] = 5; /* the first and the last of three */
     config.rope_scaling = (weir_rope_scaling){WEIR_ROPE_LLAMA3, 8, 1, 4, 32};
+  } else if (architecture == 5) {
+    config.architecture = WEIR_ARCHITECTURE_GEMMA3;
+    config.norm = WEIR_NORM_RMS_PLUS_ONE;
+    config.hidden_act = WEIR_ACTIVATION_GELU_TANH;
+    config.post_norms = config.scaled_embeddings = config.qk_norm = true;
+    config.tie_word_embeddings = true;
+    config.attention_softcap = 5;
+    config.logit_softcap = 8;
+    config.query_pre_attn_scalar = 30;
+    config.sliding_window = 7;
+    config.windowed_layers[0] = 3;
+    config.rope_local_base_freq = 100;
   }
   return config;
 }

@@ -7,10 +7,11 @@
 
 #include "stream/step.h"
 
-enum { TINY_ARCHITECTURES = 5, TINY_MAX_LAYERS = 4 };
+enum { TINY_ARCHITECTURES = 6, TINY_MAX_LAYERS = 4 };
 
 /* 0 llama with GQA, untied; 1 qwen3 with q/k norm, K != D/H, tied; 2 gpt2; 3 llama, one K/V head,
- * all biases; 4 qwen2 with windows in some layers and llama3's RoPE. */
+ * all biases; 4 qwen2 with windows in some layers and llama3's RoPE;
+ * 5 gemma3 with soft caps. */
 weir_model_config tiny_config(int architecture);
 const char *tiny_name(int architecture);
 

@@ -172,6 +172,11 @@ static void load_keys(const attention_call *call, const key_tile *tile, int64_t 
   copy_rows(s->value, K, key_at(call, call->v, tile->begin, h), call->v.cols, tile->n_keys, K);
 }
 
+static void cap_scores(const attention_call *call, float *scores, key_range visible) {
+  float cap = (float)call->attention->softcap;
+  if (cap > 0) call->kernels->softcap(scores + visible.begin, cap, visible.end - visible.begin);
+}
+
 /* Scores of one tile become their exponentials; what earlier tiles left in `out` is rescaled. */
 static void tile_softmax(const attention_call *call, const piece *p, const key_tile *tile,
                          const attention_scratch *s) {
@@ -179,6 +184,7 @@ static void tile_softmax(const attention_call *call, const piece *p, const key_t
   for (int64_t row = tile->first_row; row < tile->end_row; row++) {
     float *scores = s->scores + row * KEY_ROWS;
     key_range visible = visible_keys(call, p, tile, row);
+    cap_scores(call, scores, visible);
     float rescale = call->kernels->softmax(scores + visible.begin, visible.end - visible.begin,
                                            &s->max[row], &s->sum[row]);
     hide_keys(scores, visible, tile->n_keys);
@@ -215,9 +221,11 @@ static void tile_softmax_backward(const attention_call *call, const piece *p, co
   for (int64_t row = tile->first_row; row < tile->end_row; row++) {
     float *scores = s->scores + row * KEY_ROWS, *dscores = s->dscores + row * KEY_ROWS;
     key_range visible = visible_keys(call, p, tile, row);
+    cap_scores(call, scores, visible);
     call->kernels->softmax_backward(scores + visible.begin, dscores + visible.begin,
                                     cpu_row(call->lse, p->begin + row)[h], s->delta[row],
-                                    (float)call->attention->scale, visible.end - visible.begin);
+                                    (float)call->attention->scale, (float)call->attention->softcap,
+                                    visible.end - visible.begin);
     hide_keys(scores, visible, tile->n_keys);
     hide_keys(dscores, visible, tile->n_keys);
   }

@@ -45,8 +45,25 @@ static void head_finish(weir_device *device, weir_tensor logprob, weir_tensor en
   }
 }
 
+static void softcap(weir_device *device, weir_tensor x, double cap) {
+  CPU_ASSERT_SHAPE(x, device->real, x.rows, x.cols);
+  WEIR_ASSERT(cap > 0, ==, true);
+  const weir_cpu_kernels *kernels = cpu_kernels(device);
+  int64_t n = weir_tensor_count(x);
+#pragma omp parallel for num_threads(device->n_threads) if (n > CPU_PARALLEL_ELEMENTS)
+  for (int64_t i = 0; i < n; i += CPU_RUN_ELEMENTS)
+    kernels->softcap(cpu_vector(x) + i, (float)cap, cpu_min(CPU_RUN_ELEMENTS, n - i));
+}
+
+/* The derivative of a capped value, which the value itself says. */
+static float softcap_slope(float capped, double cap) {
+  double t = capped / cap;
+  return cap > 0 ? (float)(1 - t * t) : 1;
+}
+
 static void head_gradient(weir_device *device, weir_tensor logits, weir_tensor statistics,
-                          weir_tensor targets, weir_tensor weights, int64_t first_class) {
+                          weir_tensor targets, weir_tensor weights, int64_t first_class,
+                          double cap) {
   int64_t R = logits.rows, n = logits.cols;
   CPU_ASSERT_SHAPE(logits, device->real, R, n);
   CPU_ASSERT_SHAPE(statistics, device->real, R, WEIR_HEAD_COLUMNS);
@@ -59,9 +76,11 @@ static void head_gradient(weir_device *device, weir_tensor logits, weir_tensor s
     bool has_target = cpu_ids(targets)[r] >= 0;
     float *row = cpu_row(logits, r);
     float weight = has_target ? (float)weight_of[r] : 0;
-    kernels->head_gradient(row, cpu_row(statistics, r), weight, n);
     int64_t target = cpu_ids(targets)[r] - first_class;
-    if (has_target && target >= 0 && target < n) row[target] += weight;
+    bool here = has_target && target >= 0 && target < n;
+    float one_hot = here ? weight * softcap_slope(row[target], cap) : 0;
+    kernels->head_gradient(row, cpu_row(statistics, r), weight, (float)cap, n);
+    if (here) row[target] += one_hot;
   }
 }
 
@@ -86,6 +105,7 @@ static void token_sums(weir_device *device, weir_tensor sums, weir_tensor logpro
 }
 
 void weir_cpu_operations_head(weir_device_operations *operations) {
+  operations->softcap = softcap;
   operations->head_tile = head_tile;
   operations->head_finish = head_finish;
   operations->head_gradient = head_gradient;

@@ -81,6 +81,15 @@ static void round_randomly(weir_device *device, weir_tensor y, weir_tensor x,
   }
 }
 
+static void scale(weir_device *device, weir_tensor dst, double factor) {
+  CPU_ASSERT_SHAPE(dst, device->real, dst.rows, dst.cols);
+  const weir_cpu_kernels *kernels = cpu_kernels(device);
+  int64_t n = weir_tensor_count(dst);
+#pragma omp parallel for num_threads(device->n_threads) if (n > CPU_PARALLEL_ELEMENTS)
+  for (int64_t i = 0; i < n; i += CPU_RUN_ELEMENTS)
+    kernels->scale(cpu_vector(dst) + i, (float)factor, cpu_min(CPU_RUN_ELEMENTS, n - i));
+}
+
 static void write(weir_device *device, weir_tensor dst, const void *host) {
   (void)device;
   memcpy(weir_tensor_data(dst), host, weir_tensor_bytes(dst));
@@ -97,6 +106,7 @@ void weir_cpu_operations_memory(weir_device_operations *operations) {
   operations->add = add;
   operations->round = round_to_bf16;
   operations->round_randomly = round_randomly;
+  operations->scale = scale;
   operations->write = write;
   operations->read = read;
 }

@@ -10,7 +10,7 @@
 enum { GROUP_ROWS = 64 };
 
 static void norm_forward(weir_device *device, weir_norm_kind kind, double epsilon, weir_tensor y,
-                         weir_tensor x, weir_tensor w, weir_tensor b) {
+                         weir_tensor x, weir_tensor w, weir_tensor b, bool accumulate) {
   int64_t n = x.cols;
   CPU_ASSERT_SHAPE(x, device->real, x.rows, n);
   CPU_ASSERT_SHAPE(y, device->real, x.rows, n);
@@ -21,7 +21,7 @@ static void norm_forward(weir_device *device, weir_norm_kind kind, double epsilo
                                                             CPU_PARALLEL_ELEMENTS)
   for (int64_t row = 0; row < x.rows; row++)
     kernels->norm_forward(kind, epsilon, cpu_row(y, row), cpu_row(x, row), cpu_vector(w),
-                          cpu_vector(b), n);
+                          cpu_vector(b), n, accumulate);
 }
 
 /* What backward of one group of rows needs; partial sums of group i lie at parts + i * stride, dw

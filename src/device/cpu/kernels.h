@@ -36,9 +36,9 @@ typedef struct weir_cpu_kernels {
   void (*gated_backward)(weir_activation f, float *dgate, float *dup, const float *dy,
                          const float *gate, const float *up, int64_t n);
 
-  /* One row.  b is NULL for rms.  dw_part and db_part may be NULL. */
+  /* One row.  b is NULL but for layer.  dw_part and db_part may be NULL. */
   void (*norm_forward)(weir_norm_kind kind, double epsilon, float *y, const float *x,
-                       const float *w, const float *b, int64_t n);
+                       const float *w, const float *b, int64_t n, bool accumulate);
   void (*norm_backward)(weir_norm_kind kind, double epsilon, float *dx, float *dw_part,
                         float *db_part, const float *dy, const float *x, const float *w, int64_t n,
                         bool accumulate);
@@ -50,13 +50,16 @@ typedef struct weir_cpu_kernels {
    * *max and theirs; *sum is rescaled and grows by theirs.  Returns what earlier sums, and all
    * that was weighted with them, are multiplied by.  A first tile comes with *max = -inf. */
   float (*softmax)(float *scores, int64_t n, float *max, float *sum);
-  /* scores become p = exp(score - lse);  dp becomes scale * p * (dp - delta). */
-  void (*softmax_backward)(float *scores, float *dp, float lse, float delta, float scale,
+  /* scores become p = exp(score - lse);  dp becomes scale * p * (dp - delta), times the slope of
+   * the soft cap that made the scores, if cap is above 0. */
+  void (*softmax_backward)(float *scores, float *dp, float lse, float delta, float scale, float cap,
                            int64_t n);
+  /* x = cap tanh(x / cap). */
+  void (*softcap)(float *x, float cap, int64_t n);
 
   /* One row of head_tile without its target, and of head_gradient without its one-hot term. */
   void (*head_tile)(float *statistics, const float *logits, int64_t n);
-  void (*head_gradient)(float *logits, const float *statistics, float weight, int64_t n);
+  void (*head_gradient)(float *logits, const float *statistics, float weight, float cap, int64_t n);
 
   void (*adamw)(const weir_cpu_adamw *adamw, float *w, float *m, float *v, const float *g,
                 int64_t n);

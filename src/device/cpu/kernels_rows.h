@@ -32,27 +32,36 @@ static row_statistics norm_statistics(weir_norm_kind kind, double epsilon, const
   return (row_statistics){(float)mean, (float)(1.0 / sqrt(vec_sum(squares) / (double)n + epsilon))};
 }
 
+/* What the stored weight lacks. */
+static float norm_offset(weir_norm_kind kind) {
+  return kind == WEIR_NORM_RMS_PLUS_ONE ? 1.0f : 0.0f;
+}
+
 static void norm_forward(weir_norm_kind kind, double epsilon, float *y, const float *x,
-                         const float *w, const float *b, int64_t n) {
+                         const float *w, const float *b, int64_t n, bool accumulate) {
   row_statistics s = norm_statistics(kind, epsilon, x, n);
+  float offset = norm_offset(kind);
   FOR_EACH_VECTOR(i, n) {
     vec normal = (vec_load(x + i, n - i) - s.mean) * s.inverse_deviation;
     vec bias = b != NULL ? vec_load(b + i, n - i) : vec_set(0.0f);
-    vec_store(y + i, n - i, vec_fma(normal, vec_load(w + i, n - i), bias));
+    vec out = vec_fma(normal, vec_load(w + i, n - i) + offset, bias);
+    if (accumulate) out += vec_load(y + i, n - i);
+    vec_store(y + i, n - i, out);
   }
 }
 
-/* With normal = (x - mean) r and g = dy w:  dx = r (g - mean(g) - normal mean(g normal)); rms has
- * no mean(g) term. */
+/* With normal = (x - mean) r and g = dy w, or dy (1 + w):  dx = r (g - mean(g) - normal mean(g
+ * normal)); rms has no mean(g) term. */
 static void norm_backward(weir_norm_kind kind, double epsilon, float *dx, float *dw_part,
                           float *db_part, const float *dy, const float *x, const float *w,
                           int64_t n, bool accumulate) {
   row_statistics s = norm_statistics(kind, epsilon, x, n);
+  float offset = norm_offset(kind);
   vec g_sum = {0}, g_normal_sum = {0};
   FOR_EACH_VECTOR(i, n) {
     vec normal = (vec_load(x + i, n - i) - s.mean) * s.inverse_deviation;
     vec d = vec_load(dy + i, n - i);
-    vec g = d * vec_load(w + i, n - i); /* zero beyond the end */
+    vec g = d * (vec_load(w + i, n - i) + offset); /* zero beyond the end */
     g_sum += g;
     g_normal_sum = vec_fma(g, normal, g_normal_sum);
     if (dw_part != NULL)
@@ -63,7 +72,7 @@ static void norm_backward(weir_norm_kind kind, double epsilon, float *dx, float 
   float slope = (float)(vec_sum(g_normal_sum) / (double)n);
   FOR_EACH_VECTOR(i, n) {
     vec normal = (vec_load(x + i, n - i) - s.mean) * s.inverse_deviation;
-    vec g = vec_load(dy + i, n - i) * vec_load(w + i, n - i) - g_mean;
+    vec g = vec_load(dy + i, n - i) * (vec_load(w + i, n - i) + offset) - g_mean;
     vec d = vec_fma(normal, vec_set(-slope), g) * s.inverse_deviation;
     if (accumulate) d += vec_load(dx + i, n - i);
     vec_store(dx + i, n - i, d);
@@ -101,12 +110,25 @@ static float softmax(float *scores, int64_t n, float *max, float *sum) {
   return rescale;
 }
 
+static void softcap(float *x, float cap, int64_t n) {
+  FOR_EACH_VECTOR(i, n)
+  vec_store(x + i, n - i, cap * vec_tanh(vec_load(x + i, n - i) / cap));
+}
+
+/* d x for d (cap tanh(x / cap)) = 1, from the capped value. */
+SIMD vec softcap_slope(vec capped, float cap) {
+  vec t = capped / cap;
+  return vec_fma(-t, t, vec_set(1.0f));
+}
+
 static void softmax_backward(float *scores, float *dp, float lse, float delta, float score_scale,
-                             int64_t n) {
+                             float cap, int64_t n) {
   FOR_EACH_VECTOR(i, n) {
-    vec p = vec_exp(vec_load(scores + i, n - i) - lse);
+    vec score = vec_load(scores + i, n - i), p = vec_exp(score - lse);
+    vec ds = score_scale * p * (vec_load(dp + i, n - i) - delta);
+    if (cap > 0) ds *= softcap_slope(score, cap);
     vec_store(scores + i, n - i, p);
-    vec_store(dp + i, n - i, score_scale * p * (vec_load(dp + i, n - i) - delta));
+    vec_store(dp + i, n - i, ds);
   }
 }
 
@@ -136,11 +158,14 @@ static void head_tile(float *statistics, const float *logits, int64_t n) {
   statistics[WEIR_HEAD_WEIGHTED] = (float)weighted;
 }
 
-static void head_gradient(float *logits, const float *statistics, float weight, int64_t n) {
+static void head_gradient(float *logits, const float *statistics, float weight, float cap,
+                          int64_t n) {
   float factor = -weight / statistics[WEIR_HEAD_SUM];
   FOR_EACH_VECTOR(i, n) {
-    vec p = vec_exp(vec_load(logits + i, n - i) - statistics[WEIR_HEAD_MAX]);
-    vec_store(logits + i, n - i, p * factor);
+    vec logit = vec_load(logits + i, n - i);
+    vec d = vec_exp(logit - statistics[WEIR_HEAD_MAX]) * factor;
+    if (cap > 0) d *= softcap_slope(logit, cap);
+    vec_store(logits + i, n - i, d);
   }
 }
 

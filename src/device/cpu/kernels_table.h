@@ -25,6 +25,7 @@
       .rope = rope,                                                                                \
       .softmax = softmax,                                                                          \
       .softmax_backward = softmax_backward,                                                        \
+      .softcap = softcap,                                                                          \
       .head_tile = head_tile,                                                                      \
       .head_gradient = head_gradient,                                                              \
       .adamw = adamw_update,                                                                       \

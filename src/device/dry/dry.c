@@ -87,6 +87,11 @@ static void round_randomly(weir_device *device, weir_tensor y, weir_tensor x,
   count(device, "round_randomly", elements(x), size(y) + size(x));
 }
 
+static void scale(weir_device *device, weir_tensor dst, double factor) {
+  (void)factor;
+  count(device, "scale", elements(dst), 2 * size(dst));
+}
+
 static void write(weir_device *device, weir_tensor dst, const void *host) {
   (void)host;
   count(device, "write", 0, 2 * size(dst));
@@ -122,17 +127,17 @@ static void position_backward(weir_device *device, weir_tensor dtable, weir_tens
 }
 
 static void norm_forward(weir_device *device, weir_norm_kind kind, double epsilon, weir_tensor y,
-                         weir_tensor x, weir_tensor w, weir_tensor b) {
+                         weir_tensor x, weir_tensor w, weir_tensor b, bool accumulate) {
   (void)epsilon;
-  count(device, "norm_forward", elements(x) * (kind == WEIR_NORM_RMS ? 4 : 7),
-        size(y) + size(x) + size(w) + size(b));
+  count(device, "norm_forward", elements(x) * (kind == WEIR_NORM_LAYER ? 7 : 4),
+        output_size(y, accumulate) + size(x) + size(w) + size(b));
 }
 
 static void norm_backward(weir_device *device, weir_norm_kind kind, double epsilon, weir_tensor dx,
                           weir_tensor dw, weir_tensor db, weir_tensor dy, weir_tensor x,
                           weir_tensor w, bool accumulate) {
   (void)epsilon;
-  count(device, "norm_backward", elements(x) * (kind == WEIR_NORM_RMS ? 10 : 14),
+  count(device, "norm_backward", elements(x) * (kind == WEIR_NORM_LAYER ? 14 : 10),
         output_size(dx, accumulate) + size(dy) + size(x) + size(w) + 2 * (size(dw) + size(db)));
 }
 
@@ -216,6 +221,11 @@ static void gated_backward(weir_device *device, weir_activation f, weir_tensor d
         size(dgate) + size(dup) + size(dy) + size(gate) + size(up));
 }
 
+static void softcap(weir_device *device, weir_tensor x, double cap) {
+  (void)cap;
+  count(device, "softcap", 3 * elements(x), 2 * size(x));
+}
+
 static void head_tile(weir_device *device, weir_tensor statistics, weir_tensor logits,
                       weir_tensor targets, int64_t first_class) {
   (void)first_class;
@@ -230,8 +240,9 @@ static void head_finish(weir_device *device, weir_tensor logprob, weir_tensor en
 }
 
 static void head_gradient(weir_device *device, weir_tensor logits, weir_tensor statistics,
-                          weir_tensor targets, weir_tensor weights, int64_t first_class) {
-  (void)first_class;
+                          weir_tensor targets, weir_tensor weights, int64_t first_class,
+                          double cap) {
+  (void)first_class, (void)cap;
   count(device, "head_gradient", 3 * elements(logits),
         2 * size(logits) + size(statistics) + size(targets) + size(weights));
 }
@@ -264,6 +275,7 @@ static const weir_device_operations operations = {
     .add = add,
     .round = round_to_bf16,
     .round_randomly = round_randomly,
+    .scale = scale,
     .write = write,
     .read = read,
     .embedding_forward = embedding_forward,
@@ -282,6 +294,7 @@ static const weir_device_operations operations = {
     .activation_backward = activation_backward,
     .gated_forward = gated_forward,
     .gated_backward = gated_backward,
+    .softcap = softcap,
     .head_tile = head_tile,
     .head_finish = head_finish,
     .head_gradient = head_gradient,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * RoPE, and causal attention inside each sequence, one query of one head at a time.  For query i
- * and the keys j it sees, with s_j = scale q.k_j and p_j = exp(s_j - lse):
+ * and the keys j it sees, with scores s_j, p_j = exp(s_j - lse) and c_j the derivative of s_j by
+ * q.k_j:
  *   o = sum p_j v_j
- *   ds_j = p_j (dout.v_j - dout.o);  dv_j += p_j dout;  dk_j += scale ds_j q;
- *   dq = sum scale ds_j k_j
+ *   ds_j = c_j p_j (dout.v_j - dout.o);  dv_j += p_j dout;  dk_j += ds_j q;  dq = sum ds_j k_j
  * Scores are computed again wherever they are needed: nothing of size T is ever held. */
 #include "device/ref/ref_operations.h"
 
@@ -53,21 +53,32 @@ static double *key_head(const weir_attention *a, weir_tensor k, int64_t token, i
   return ref_row(k, token) + h / (a->n_heads / a->n_kv_heads) * a->head_size;
 }
 
+/* The score of a key, and in *slope its derivative by q.k. */
+static double score(const weir_attention *a, const double *query, const double *key,
+                    double *slope) {
+  double s = a->scale * ref_dot(query, key, a->head_size);
+  *slope = a->scale;
+  if (a->softcap == 0) return s;
+  double t = tanh(s / a->softcap);
+  *slope *= 1 - t * t;
+  return a->softcap * t;
+}
+
 static void attend(const weir_attention *a, int64_t row, int64_t h, weir_tensor o, weir_tensor lse,
                    weir_tensor q, weir_tensor k, weir_tensor v) {
   int64_t K = a->head_size, token = a->first_row + row;
   int64_t begin = weir_sequences_first_key(a->sequences, token, a->window);
   const double *query = query_head(a, q, row, h);
-  double *out = query_head(a, o, row, h), largest = -INFINITY, sum = 0;
+  double *out = query_head(a, o, row, h), largest = -INFINITY, sum = 0, slope;
   for (int64_t j = begin; j <= token; j++)
-    largest = fmax(largest, a->scale * ref_dot(query, key_head(a, k, j, h), K));
+    largest = fmax(largest, score(a, query, key_head(a, k, j, h), &slope));
   for (int64_t j = begin; j <= token; j++)
-    sum += exp(a->scale * ref_dot(query, key_head(a, k, j, h), K) - largest);
+    sum += exp(score(a, query, key_head(a, k, j, h), &slope) - largest);
   double log_sum_exp = largest + log(sum);
   for (int64_t i = 0; i < K; i++)
     out[i] = 0;
   for (int64_t j = begin; j <= token; j++) {
-    double p = exp(a->scale * ref_dot(query, key_head(a, k, j, h), K) - log_sum_exp);
+    double p = exp(score(a, query, key_head(a, k, j, h), &slope) - log_sum_exp);
     ref_add_scaled(out, p, key_head(a, v, j, h), K);
   }
   ref_row(lse, row)[h] = log_sum_exp;
@@ -94,11 +105,11 @@ static void attend_backward(const weir_attention *a, int64_t row, int64_t h, dou
     scratch[i] = 0;
   for (int64_t j = begin; j <= token; j++) {
     const double *key = key_head(a, k, j, h);
-    double p = exp(a->scale * ref_dot(query, key, K) - ref_row(lse, row)[h]);
-    double ds = p * (ref_dot(g, key_head(a, v, j, h), K) - delta);
+    double slope, p = exp(score(a, query, key, &slope) - ref_row(lse, row)[h]);
+    double ds = slope * p * (ref_dot(g, key_head(a, v, j, h), K) - delta);
     ref_add_scaled(key_head(a, dv, j, h), p, g, K);
-    ref_add_scaled(key_head(a, dk, j, h), a->scale * ds, query, K);
-    ref_add_scaled(scratch, a->scale * ds, key, K);
+    ref_add_scaled(key_head(a, dk, j, h), ds, query, K);
+    ref_add_scaled(scratch, ds, key, K);
   }
   for (int64_t i = 0; i < K; i++)
     query_head(a, dq, row, h)[i] = scratch[i];

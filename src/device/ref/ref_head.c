@@ -58,8 +58,16 @@ static void head_finish(weir_device *device, weir_tensor logprob, weir_tensor en
   }
 }
 
+static void softcap(weir_device *device, weir_tensor x, double cap) {
+  REF_ASSERT_SHAPE(x, device->real, x.rows, x.cols);
+  WEIR_ASSERT(cap > 0, ==, true);
+  for (int64_t i = 0; i < weir_tensor_count(x); i++)
+    ref_vector(x)[i] = cap * tanh(ref_vector(x)[i] / cap);
+}
+
 static void head_gradient(weir_device *device, weir_tensor logits, weir_tensor statistics,
-                          weir_tensor targets, weir_tensor weights, int64_t first_class) {
+                          weir_tensor targets, weir_tensor weights, int64_t first_class,
+                          double cap) {
   int64_t R = logits.rows;
   REF_ASSERT_SHAPE(logits, device->real, R, logits.cols);
   REF_ASSERT_SHAPE(statistics, device->real, R, WEIR_HEAD_COLUMNS);
@@ -69,8 +77,10 @@ static void head_gradient(weir_device *device, weir_tensor logits, weir_tensor s
     int64_t target = ref_ids(targets)[r];
     double weight = target >= 0 ? ref_vector(weights)[r] : 0;
     double lse = log_sum_exp(ref_row(statistics, r)), *row = ref_row(logits, r);
-    for (int64_t j = 0; j < logits.cols; j++)
-      row[j] = weight * ((first_class + j == target) - exp(row[j] - lse));
+    for (int64_t j = 0; j < logits.cols; j++) {
+      double slope = cap > 0 ? 1 - row[j] / cap * (row[j] / cap) : 1;
+      row[j] = slope * weight * ((first_class + j == target) - exp(row[j] - lse));
+    }
   }
 }
 
@@ -94,6 +104,7 @@ static void token_sums(weir_device *device, weir_tensor sums, weir_tensor logpro
 }
 
 void weir_ref_operations_head(weir_device_operations *operations) {
+  operations->softcap = softcap;
   operations->head_tile = head_tile;
   operations->head_finish = head_finish;
   operations->head_gradient = head_gradient;

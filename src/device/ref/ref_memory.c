@@ -61,12 +61,19 @@ static void read(weir_device *device, void *host, weir_tensor src) {
   memcpy(host, weir_tensor_data(src), weir_tensor_bytes(src));
 }
 
+static void scale(weir_device *device, weir_tensor dst, double factor) {
+  REF_ASSERT_SHAPE(dst, device->real, dst.rows, dst.cols);
+  for (int64_t i = 0; i < weir_tensor_count(dst); i++)
+    ref_vector(dst)[i] *= factor;
+}
+
 void weir_ref_operations_memory(weir_device_operations *operations) {
   operations->zero = zero;
   operations->copy = copy;
   operations->add = add;
   operations->round = round_to_bf16;
   operations->round_randomly = round_randomly;
+  operations->scale = scale;
   operations->write = write;
   operations->read = read;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RMSNorm and LayerNorm.  With x^ = (x - m) r, where m = 0 for rms, and g = dy w:
+ * RMSNorm and LayerNorm.  With x^ = (x - m) r, where m = 0 for rms, and g = dy w (or dy (1 + w)):
  *   dx = r (g - mean(g) - x^ mean(g x^)), where rms has no mean(g);  dw = dy x^;  db = dy. */
 #include "device/ref/ref_operations.h"
 
@@ -22,8 +22,13 @@ static row_statistics statistics_of(weir_norm_kind kind, double epsilon, const d
   return (row_statistics){.m = m, .r = 1 / sqrt(sum / (double)D + epsilon)};
 }
 
+/* What the normal row is multiplied by. */
+static double factor_of(weir_norm_kind kind, double w) {
+  return kind == WEIR_NORM_RMS_PLUS_ONE ? 1 + w : w;
+}
+
 static void norm_forward(weir_device *device, weir_norm_kind kind, double epsilon, weir_tensor y,
-                         weir_tensor x, weir_tensor w, weir_tensor b) {
+                         weir_tensor x, weir_tensor w, weir_tensor b, bool accumulate) {
   int64_t N = x.rows, D = x.cols;
   REF_ASSERT_SHAPE(x, device->real, N, D);
   REF_ASSERT_SHAPE(y, device->real, N, D);
@@ -36,7 +41,8 @@ static void norm_forward(weir_device *device, weir_norm_kind kind, double epsilo
     double *out = ref_row(y, n);
     row_statistics s = statistics_of(kind, epsilon, in, D);
     for (int64_t j = 0; j < D; j++)
-      out[j] = (in[j] - s.m) * s.r * weight[j] + (bias ? bias[j] : 0);
+      out[j] = (accumulate ? out[j] : 0) + (in[j] - s.m) * s.r * factor_of(kind, weight[j]) +
+               (bias ? bias[j] : 0);
   }
 }
 
@@ -46,12 +52,12 @@ static void norm_backward_row(weir_norm_kind kind, row_statistics s, double *dx,
                               int64_t D, bool accumulate) {
   double mean_g = 0, mean_gx = 0;
   for (int64_t j = 0; j < D; j++) {
-    double g = dy[j] * w[j], x_hat = (x[j] - s.m) * s.r;
+    double g = dy[j] * factor_of(kind, w[j]), x_hat = (x[j] - s.m) * s.r;
     if (kind == WEIR_NORM_LAYER) mean_g += g / (double)D;
     mean_gx += g * x_hat / (double)D;
   }
   for (int64_t j = 0; j < D; j++) {
-    double g = dy[j] * w[j], x_hat = (x[j] - s.m) * s.r;
+    double g = dy[j] * factor_of(kind, w[j]), x_hat = (x[j] - s.m) * s.r;
     if (dw) dw[j] += dy[j] * x_hat;
     if (db) db[j] += dy[j];
     dx[j] = (accumulate ? dx[j] : 0) + s.r * (g - mean_g - x_hat * mean_gx);
