@@ -22,7 +22,8 @@ static void seal_and_open(json_t *json, const weir_run_identity *identity) {
   static const char state[] =
       "{\"format_version\":1,\"model_dtype\":\"f32\",\"recipe\":{\"seed\":42},\"machine\":{},"
       "\"data\":\"0000000000000001\",\"model\":\"0000000000000002\",\"progress\":{\"step\":7,"
-      "\"n_tokens\":9,\"loss_sum\":1.5,\"seconds\":0.5,\"interval_steps\":1,\"interval_rows\":2,"
+      "\"n_tokens\":9,\"n_supervised\":5,\"n_skipped\":1,\"loss_sum\":1.5,\"seconds\":0.5,"
+      "\"interval_steps\":1,\"interval_rows\":2,"
       "\"interval_correct\":1,\"interval_loss\":0.5,\"interval_entropy\":0.5,\"best_step\":-1,"
       "\"best_eval_loss\":0.0}}";
   const bool is_trainer_state = json_object_get(json, "log_history");

@@ -30,6 +30,7 @@ void weir_training_options_settings(const weir_options *options, weir_training_s
                 .weight_decay = weir_options_real(options, "weight_decay")},
       .max_grad_norm = weir_options_real(options, "max_grad_norm"),
       .seed = (uint64_t)weir_options_integer(options, "seed"),
+      .skips_nonfinite = strcmp(weir_options_string(options, "on_nonfinite"), "skip") == 0,
       .logging_steps = weir_options_integer(options, "logging_steps"),
       .eval_steps = weir_options_integer(options, "eval_steps"),
       .save_steps = weir_options_integer(options, "save_steps"),

@@ -214,12 +214,13 @@ typedef struct weir_device_operations {
   /* sum [1,1] f64 += sum of squares of x, in fixed blocks of elements: threads change no bits. */
   void (*sum_squares)(weir_device *device, weir_tensor sum, weir_tensor x);
   /* factor [1,1] f64 = min(1, max_norm / (sqrt(sum) + 1e-6)), as torch's clip_grad_norm_; 1 where
-   * max_norm <= 0. */
+   * max_norm <= 0; 0 where the sum is not finite, which adamw obeys. */
   void (*clip_factor)(weir_device *device, weir_tensor factor, weir_tensor sum, double max_norm);
   /* AdamW (Loshchilov & Hutter 2019, arXiv:1711.05101), in PyTorch's order:
    *   g' = factor * g;  w -= lr*wd*w;  m = b1 m + (1-b1) g';  v = b2 v + (1-b2) g'^2
    *   w -= lr / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + epsilon)
-   * w, m, v, g of one shape; factor [1,1] f64. */
+   * w, m, v, g of one shape; factor [1,1] f64.  A factor of 0 changes nothing at all: the step is
+   * not taken, and that it is not is the device's to know (I8). */
   void (*adamw)(weir_device *device, const weir_adamw *adamw, weir_tensor w, weir_tensor m,
                 weir_tensor v, weir_tensor g, weir_tensor factor);
 } weir_device_operations;

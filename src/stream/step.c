@@ -282,3 +282,24 @@ void weir_step_train(weir_run *run, const weir_micro_batch *micro_batches, int64
   *result = read_result(run);
   result->grad_norm = read_norm(run);
 }
+
+/* ---- after a step that was not taken ---- */
+
+static bool is_finite(weir_run *run, weir_tensor tensor) {
+  double squares = 0;
+  if (tensor.dtype != run->device->real) return true; /* rounded from a master that is looked at */
+  run->device->operations->zero(run->device, run->squares);
+  run->device->operations->sum_squares(run->device, run->squares, tensor);
+  run->device->operations->read(run->device, &squares, run->squares);
+  return isfinite(squares);
+}
+
+weir_nonfinite weir_step_find_nonfinite(weir_run *run) {
+  const int64_t n = run->table->n_parameters;
+  at(run, "optimizer", -1);
+  for (int64_t i = 0; i < n; i++)
+    if (!is_finite(run, run->weights[i])) return (weir_nonfinite){i, true};
+  for (int64_t i = n - 1; i >= 0; i--)
+    if (!is_finite(run, run->gradients[i])) return (weir_nonfinite){i, false};
+  return (weir_nonfinite){-1, false};
+}

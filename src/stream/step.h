@@ -36,8 +36,19 @@ void weir_step_evaluate(weir_run *run, const weir_micro_batch *micro_batch,
 void weir_step_gradients(weir_run *run, const weir_micro_batch *micro_batches,
                          int64_t n_micro_batches, weir_step_result *result);
 
-/* weir_step_gradients, clipping by the global norm (none where max_grad_norm <= 0), AdamW. */
+/* weir_step_gradients, clipping by the global norm (none where max_grad_norm <= 0), AdamW.
+ * Where the gradient is not finite, weights and moments stay as they were. */
 void weir_step_train(weir_run *run, const weir_micro_batch *micro_batches, int64_t n_micro_batches,
                      const weir_adamw *adamw, double max_grad_norm, weir_step_result *result);
+
+/* After a step whose gradient is not finite (nothing was updated then), where that began: the
+ * parameter, in `table`, that holds something not finite itself, else the first one that backward
+ * gave such a gradient; -1 where there is none. */
+typedef struct weir_nonfinite {
+  int64_t i_parameter;
+  bool is_weight; /* the weight itself, not its gradient */
+} weir_nonfinite;
+
+weir_nonfinite weir_step_find_nonfinite(weir_run *run);
 
 #endif

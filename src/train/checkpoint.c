@@ -132,34 +132,36 @@ static weir_status load_groups(const weir_safetensors *file, const weir_run *run
 /* ---- state ---- */
 
 static json_t *progress_json(const weir_progress *progress) {
-  return json_pack("{s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:f, s:f, s:I, s:f}", "step",
-                   (json_int_t)progress->step, "n_tokens", (json_int_t)progress->n_tokens,
-                   "n_supervised", (json_int_t)progress->n_supervised, "loss_sum",
-                   progress->loss_sum, "seconds", progress->seconds, "interval_steps",
-                   (json_int_t)progress->interval_steps, "interval_rows",
-                   (json_int_t)progress->interval_rows, "interval_correct",
+  return json_pack("{s:I, s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:f, s:f, s:I, s:f}", "n_skipped",
+                   (json_int_t)progress->n_skipped, "step", (json_int_t)progress->step, "n_tokens",
+                   (json_int_t)progress->n_tokens, "n_supervised",
+                   (json_int_t)progress->n_supervised, "loss_sum", progress->loss_sum, "seconds",
+                   progress->seconds, "interval_steps", (json_int_t)progress->interval_steps,
+                   "interval_rows", (json_int_t)progress->interval_rows, "interval_correct",
                    (json_int_t)progress->interval_correct, "interval_loss", progress->interval_loss,
                    "interval_entropy", progress->interval_entropy, "best_step",
                    (json_int_t)progress->best_step, "best_eval_loss", progress->best_eval_loss);
 }
 
 static bool progress_from_json(json_t *json, weir_progress *progress) {
-  json_int_t step, n_tokens, n_supervised, steps, rows, correct, best_step;
-  if (json_unpack(json, "{s:I, s:I, s:I, s:F, s:F, s:I, s:I, s:I, s:F, s:F, s:I, s:F !}", "step",
-                  &step, "n_tokens", &n_tokens, "n_supervised", &n_supervised, "loss_sum",
-                  &progress->loss_sum, "seconds", &progress->seconds, "interval_steps", &steps,
-                  "interval_rows", &rows, "interval_correct", &correct, "interval_loss",
-                  &progress->interval_loss, "interval_entropy", &progress->interval_entropy,
-                  "best_step", &best_step, "best_eval_loss", &progress->best_eval_loss) != 0)
+  json_int_t n_skipped = 0, step, n_tokens, n_supervised, steps, rows, correct, best_step;
+  if (json_unpack(json, "{s?I, s:I, s:I, s:I, s:F, s:F, s:I, s:I, s:I, s:F, s:F, s:I, s:F !}",
+                  "n_skipped", &n_skipped, "step", &step, "n_tokens", &n_tokens, "n_supervised",
+                  &n_supervised, "loss_sum", &progress->loss_sum, "seconds", &progress->seconds,
+                  "interval_steps", &steps, "interval_rows", &rows, "interval_correct", &correct,
+                  "interval_loss", &progress->interval_loss, "interval_entropy",
+                  &progress->interval_entropy, "best_step", &best_step, "best_eval_loss",
+                  &progress->best_eval_loss) != 0)
     return false;
   progress->step = step;
+  progress->n_skipped = n_skipped;
   progress->n_tokens = n_tokens;
   progress->n_supervised = n_supervised;
   progress->interval_steps = steps;
   progress->interval_rows = rows;
   progress->interval_correct = correct;
   progress->best_step = best_step;
-  return step >= 0;
+  return step >= 0 && n_skipped >= 0 && n_skipped <= step;
 }
 
 /* 64 bits as text: JSON numbers are not made for them. */

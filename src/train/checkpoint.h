@@ -29,6 +29,7 @@ typedef struct weir_progress {
   int64_t n_supervised; /* of these */
   double loss_sum;      /* of all steps */
   double seconds;       /* spent in steps */
+  int64_t n_skipped;    /* of the steps: their gradient was not finite */
   /* since the last line of metrics */
   int64_t interval_steps, interval_rows, interval_correct;
   double interval_loss, interval_entropy; /* sums over steps, and over rows */

@@ -29,12 +29,44 @@ static bool is_due(const weir_training *training, int64_t n_steps) {
 
 /* ---- one step ---- */
 
-static weir_status check_finite(const weir_training *training, const weir_step_result *result) {
-  if (isfinite(result->loss) && isfinite(result->grad_norm)) return WEIR_OK;
+/* The device has not taken the step; here it is named. */
+static weir_status refuse_step(weir_training *training, const weir_step_result *result) {
+  const long long step = (long long)training->progress.step + 1;
+  const weir_nonfinite found = weir_step_find_nonfinite(training->run);
+  const weir_parameter *parameter =
+      found.i_parameter < 0 ? NULL : &training->run->table->parameters[found.i_parameter];
+  const char *what = !parameter        ? "the loss alone is not finite"
+                     : found.is_weight ? "not finite is the weight "
+                                       : "the first gradient not finite is that of ";
+  const char *name = parameter ? parameter->file_name : "";
+  if (training->settings->skips_nonfinite && !isfinite(result->grad_norm)) {
+    weir_log_warning("step %lld skipped: loss %g, grad_norm %g: %s%s", step, result->loss,
+                     result->grad_norm, what, name);
+    return WEIR_OK;
+  }
   return weir_fail(WEIR_FAILED,
-                   "step %lld: loss %g, grad_norm %g: training has diverged; try a smaller "
-                   "learning_rate or a longer warm-up",
-                   (long long)training->progress.step + 1, result->loss, result->grad_norm);
+                   "step %lld: loss %g, grad_norm %g: %s%s; nothing was saved over the last "
+                   "checkpoint; try a smaller learning_rate, a longer warm-up, or --on-nonfinite "
+                   "skip",
+                   step, result->loss, result->grad_norm, what, name);
+}
+
+static void report_spikes(weir_training *training, const weir_step_result *result) {
+  const long long step = (long long)training->progress.step + 1;
+  double median;
+  if (weir_spikes_add(&training->loss_spikes, result->loss, &median))
+    weir_log_warning("step %lld: the loss jumped to %.4g, after a median of %.4g", step,
+                     result->loss, median);
+  if (weir_spikes_add(&training->norm_spikes, result->grad_norm, &median))
+    weir_log_warning("step %lld: grad_norm jumped to %.4g, after a median of %.4g", step,
+                     result->grad_norm, median);
+}
+
+static void count_skipped(weir_progress *progress, const weir_batches *batches, double seconds) {
+  progress->step++;
+  progress->n_skipped++;
+  progress->n_tokens += batches->n_tokens;
+  progress->seconds += seconds;
 }
 
 static void count_step(weir_progress *progress, const weir_batches *batches,
@@ -61,11 +93,18 @@ static weir_status run_step(weir_training *training, weir_step_report *report) {
   weir_step_train(training->run, training->batches->micro_batches,
                   training->batches->n_micro_batches, &adamw, training->settings->max_grad_norm,
                   &report->result);
-  WEIR_TRY(check_finite(training, &report->result));
+  const bool is_taken = isfinite(report->result.loss) && isfinite(report->result.grad_norm);
+  if (is_taken)
+    report_spikes(training, &report->result);
+  else
+    WEIR_TRY(refuse_step(training, &report->result));
   report->learning_rate = adamw.learning_rate;
   report->n_tokens = training->batches->n_tokens;
   report->seconds = now() - begin;
-  count_step(&training->progress, training->batches, &report->result, report->seconds);
+  if (is_taken)
+    count_step(&training->progress, training->batches, &report->result, report->seconds);
+  else
+    count_skipped(&training->progress, training->batches, report->seconds);
   return WEIR_OK;
 }
 

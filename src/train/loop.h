@@ -12,6 +12,7 @@
 #include "train/evaluate.h"
 #include "train/journal.h"
 #include "train/settings.h"
+#include "train/spikes.h"
 
 typedef struct weir_training {
   const weir_training_settings *settings; /* settled */
@@ -24,7 +25,8 @@ typedef struct weir_training {
   weir_batches *batches;    /* reserved for the steps to come */
   weir_batches *validation; /* reserved, or NULL */
   weir_journal *journal;
-  weir_progress progress; /* zero but for best_step -1, or a checkpoint's */
+  weir_progress progress;               /* zero but for best_step -1, or a checkpoint's */
+  weir_spikes loss_spikes, norm_spikes; /* zero */
   /* out */
   double seconds_per_step;
   bool has_evaluation;

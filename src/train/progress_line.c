@@ -40,7 +40,8 @@ void weir_progress_line_show(const weir_training *training, const weir_step_repo
 
 void weir_progress_line_log(const weir_training *training, const weir_step_report *report) {
   const weir_progress *progress = &training->progress;
+  const double n_steps = (double)progress->interval_steps; /* 0 where all were skipped */
   char text[LINE_BYTES];
   weir_log_info("%s", line_text(training, report,
-                                progress->interval_loss / (double)progress->interval_steps, text));
+                                progress->interval_loss / (n_steps > 0 ? n_steps : 1), text));
 }

@@ -16,15 +16,17 @@ double weir_training_epoch(const weir_training *training) {
 json_t *weir_step_metrics(const weir_training *training, const weir_step_report *report) {
   const weir_progress *progress = &training->progress;
   const double n_rows = progress->interval_rows > 0 ? (double)progress->interval_rows : 1;
-  return json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:f, s:f}", "step",
-                   (json_int_t)progress->step, "epoch", weir_training_epoch(training), "loss",
-                   progress->interval_loss / (double)progress->interval_steps, "grad_norm",
-                   report->result.grad_norm, "learning_rate", report->learning_rate,
-                   "mean_token_accuracy", (double)progress->interval_correct / n_rows, "entropy",
-                   progress->interval_entropy / n_rows, "num_tokens",
-                   (json_int_t)progress->n_tokens, "num_supervised_tokens",
-                   (json_int_t)progress->n_supervised, "step_seconds", report->seconds,
-                   "tokens_per_second", (double)report->n_tokens / report->seconds);
+  const double n_steps = progress->interval_steps > 0 ? (double)progress->interval_steps : 1;
+  return json_pack(
+      "{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:f, s:f, s:I}", "step",
+      (json_int_t)progress->step, "epoch", weir_training_epoch(training), "loss",
+      progress->interval_loss / n_steps, "grad_norm",
+      isfinite(report->result.grad_norm) ? report->result.grad_norm : 0.0, "learning_rate",
+      report->learning_rate, "mean_token_accuracy", (double)progress->interval_correct / n_rows,
+      "entropy", progress->interval_entropy / n_rows, "num_tokens", (json_int_t)progress->n_tokens,
+      "num_supervised_tokens", (json_int_t)progress->n_supervised, "step_seconds", report->seconds,
+      "tokens_per_second", (double)report->n_tokens / report->seconds, "skipped_steps",
+      (json_int_t)progress->n_skipped);
 }
 
 json_t *weir_evaluation_metrics(const weir_training *training, double seconds) {
@@ -83,19 +85,21 @@ static json_t *data_json(const weir_batches *batches) {
 static json_t *result_json(const weir_training *training) {
   const weir_run *run = training->run;
   const weir_progress *progress = &training->progress;
-  return json_pack("{s:{s:o, s:o}, s:{s:o, s:o}, s:o, s:o, s:f, s:I, s:f, s:I, s:I, s:f, s:o, s:o}",
-                   "planned_bytes", "run", bytes_json(training->plan->run_arena_bytes), "step",
-                   bytes_json(training->plan->step_arena_bytes), "used_bytes", "run",
-                   bytes_json(run->run_arena->high_water_bytes), "step",
-                   bytes_json(run->step_arena->high_water_bytes), "planned_peak_bytes",
-                   bytes_json(training->plan->peak_bytes), "process_peak_bytes",
-                   bytes_json(weir_process_peak_bytes()), "seconds_per_step",
-                   training->seconds_per_step, "steps", (json_int_t)progress->step, "epoch",
-                   weir_training_epoch(training), "num_tokens", (json_int_t)progress->n_tokens,
-                   "num_supervised_tokens", (json_int_t)progress->n_supervised, "train_loss",
-                   progress->loss_sum / (double)progress->step, "eval_loss",
-                   training->has_evaluation ? json_real(training->evaluation.loss) : json_null(),
-                   "data", data_json(training->batches));
+  const int64_t n_taken = progress->step - progress->n_skipped;
+  return json_pack(
+      "{s:{s:o, s:o}, s:{s:o, s:o}, s:o, s:o, s:f, s:I, s:f, s:I, s:I, s:I, s:f, s:o, s:o}",
+      "planned_bytes", "run", bytes_json(training->plan->run_arena_bytes), "step",
+      bytes_json(training->plan->step_arena_bytes), "used_bytes", "run",
+      bytes_json(run->run_arena->high_water_bytes), "step",
+      bytes_json(run->step_arena->high_water_bytes), "planned_peak_bytes",
+      bytes_json(training->plan->peak_bytes), "process_peak_bytes",
+      bytes_json(weir_process_peak_bytes()), "seconds_per_step", training->seconds_per_step,
+      "steps", (json_int_t)progress->step, "epoch", weir_training_epoch(training), "num_tokens",
+      (json_int_t)progress->n_tokens, "num_supervised_tokens", (json_int_t)progress->n_supervised,
+      "skipped_steps", (json_int_t)progress->n_skipped, "train_loss",
+      n_taken > 0 ? progress->loss_sum / (double)n_taken : 0.0, "eval_loss",
+      training->has_evaluation ? json_real(training->evaluation.loss) : json_null(), "data",
+      data_json(training->batches));
 }
 
 weir_status weir_training_write_result(const weir_training *training) {

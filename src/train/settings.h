@@ -19,6 +19,8 @@ typedef struct weir_training_settings {
   weir_adamw adamw;       /* learning_rate and step are those of each step */
   double max_grad_norm;
   uint64_t seed;
+  bool
+      skips_nonfinite; /* steps whose gradient is not finite: counted and left out, else an error */
   int64_t logging_steps;
   int64_t eval_steps, save_steps; /* 0: only at the end */
   int64_t save_total_limit;       /* 0: none */

@@ -26,14 +26,13 @@ static void sum_squares(weir_device *device, weir_tensor sum, weir_tensor x) {
   }
 }
 
-/* Written so that a sum that is not a number makes a factor that is not one either. */
 static void clip_factor(weir_device *device, weir_tensor factor, weir_tensor sum, double max_norm) {
   (void)device;
   CPU_ASSERT_SHAPE(factor, WEIR_DTYPE_F64, 1, 1);
   CPU_ASSERT_SHAPE(sum, WEIR_DTYPE_F64, 1, 1);
   const double *squares = weir_tensor_data(sum);
   double *result = weir_tensor_data(factor), ratio = max_norm / (sqrt(*squares) + 1e-6);
-  *result = max_norm <= 0 || ratio > 1 ? 1 : ratio;
+  *result = !isfinite(*squares) ? 0 : max_norm <= 0 || ratio > 1 ? 1 : ratio;
 }
 
 static weir_cpu_adamw coefficients(const weir_adamw *a, double factor) {
@@ -62,6 +61,7 @@ static void adamw(weir_device *device, const weir_adamw *a, weir_tensor w, weir_
   WEIR_ASSERT(a->step, >=, 1);
   const weir_cpu_kernels *kernels = cpu_kernels(device);
   const double *clip = weir_tensor_data(factor);
+  if (*clip == 0) return;
   const weir_cpu_adamw update = coefficients(a, *clip);
   int64_t n = weir_tensor_count(w);
 #pragma omp parallel for num_threads(device->n_threads) if (n > CPU_PARALLEL_ELEMENTS)

@@ -11,13 +11,12 @@ static void sum_squares(weir_device *device, weir_tensor sum, weir_tensor x) {
   *ref_vector(sum) += ref_dot(ref_vector(x), ref_vector(x), weir_tensor_count(x));
 }
 
-/* Written so that a sum that is not a number makes a factor that is not one either. */
 static void clip_factor(weir_device *device, weir_tensor factor, weir_tensor sum, double max_norm) {
   (void)device;
   REF_ASSERT_SHAPE(factor, WEIR_DTYPE_F64, 1, 1);
   REF_ASSERT_SHAPE(sum, WEIR_DTYPE_F64, 1, 1);
-  double ratio = max_norm / (sqrt(*ref_vector(sum)) + 1e-6);
-  *ref_vector(factor) = max_norm <= 0 || ratio > 1 ? 1 : ratio;
+  double squares = *ref_vector(sum), ratio = max_norm / (sqrt(squares) + 1e-6);
+  *ref_vector(factor) = !isfinite(squares) ? 0 : max_norm <= 0 || ratio > 1 ? 1 : ratio;
 }
 
 static void adamw(weir_device *device, const weir_adamw *a, weir_tensor w, weir_tensor m,
@@ -28,6 +27,7 @@ static void adamw(weir_device *device, const weir_adamw *a, weir_tensor w, weir_
   REF_ASSERT_SHAPE(g, device->real, w.rows, w.cols);
   REF_ASSERT_SHAPE(factor, WEIR_DTYPE_F64, 1, 1);
   WEIR_ASSERT(a->step, >=, 1);
+  if (*ref_vector(factor) == 0) return;
   double correction1 = 1 - pow(a->beta1, (double)a->step);
   double correction2 = 1 - pow(a->beta2, (double)a->step);
   double *weights = ref_vector(w), *first = ref_vector(m), *second = ref_vector(v);
