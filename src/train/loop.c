@@ -66,6 +66,7 @@ static void count_skipped(weir_progress *progress, const weir_batches *batches, 
   progress->step++;
   progress->n_skipped++;
   progress->n_tokens += batches->n_tokens;
+  progress->n_supervised += batches->n_supervised;
   progress->seconds += seconds;
 }
 
