@@ -2,8 +2,7 @@
  *
  * The step arena during a micro-batch, growing to the right in forward and shrinking in backward:
  *
- *   | row: ids, targets, weights, log-probabilities | hidden | slot 0 | ... | slot L-1 | layer ...
- * |
+ *   | row: ids, targets, weights, logprobs | hidden | slot 0 | ... | slot L-1 | layer ... |
  *
  * `hidden` [T,D] receives the last layer's output, is turned by the head into its gradient, and is
  * then the gradient that travels down; it lies below the slots because it outlives them. */
