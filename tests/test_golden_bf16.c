@@ -6,6 +6,7 @@
  *
  * Bounds, in 2-norms over all gradients together: 0.1 |g*| between ours and PyTorch's; and ours is
  * nearer to the exact one than PyTorch's is, as a whole and in most tensors. */
+#include "support/golden_models.h"
 #include "support/model_case.h"
 
 #include <math.h>
@@ -17,12 +18,6 @@
 #include <cmocka.h>
 
 static const double largest_difference = 0.1;
-
-static const char *const models[] = {
-    "llama",           "llama-tied-biases", "llama3",  "llama-linear",    "qwen2", "qwen2-windows",
-    "qwen3",           "qwen3-windows",     "mistral", "mistral-windows", "phi3",  "gpt2",
-    "gpt2-untied-gelu"};
-enum { N_MODELS = sizeof models / sizeof *models };
 
 static const model_case_settings exact = {.stash = WEIR_STASH_ALL};
 static const model_case_settings rounded = {
@@ -153,8 +148,9 @@ static void nearer_than_pytorch(void **state) {
 }
 
 int main(void) {
-  struct CMUnitTest tests[N_MODELS];
-  for (int i = 0; i < N_MODELS; i++)
-    tests[i] = (struct CMUnitTest){models[i], nearer_than_pytorch, NULL, NULL, (void *)models[i]};
-  return _cmocka_run_group_tests("golden_bf16", tests, N_MODELS, NULL, NULL);
+  struct CMUnitTest tests[N_GOLDEN_MODELS];
+  for (int i = 0; i < N_GOLDEN_MODELS; i++)
+    tests[i] = (struct CMUnitTest){golden_models[i], nearer_than_pytorch, NULL, NULL,
+                                   (void *)golden_models[i]};
+  return _cmocka_run_group_tests("golden_bf16", tests, N_GOLDEN_MODELS, NULL, NULL);
 }
