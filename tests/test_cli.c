@@ -18,7 +18,7 @@
 
 typedef struct outcome {
   int code; /* exit code, or 128 + signal */
-  char out[1 << 16], err[1 << 16];
+  char out[16384], err[1 << 16];
 } outcome;
 
 static outcome last;
@@ -142,6 +142,8 @@ static void test_refusals(void **state) {
   expect_refusal("$W plan --max-length 8 --model x --model-config y",
                  "needs either --model DIR or --model-config FILE");
   expect_refusal("$W inspect", "FILE is missing");
+  expect_refusal("$W tokenizer train --train-file a --output b", "--vocab-size N is missing");
+  expect_refusal("$W train --model", "--model needs a value");
   expect_refusal("$W inspect --quiet --quiet x", "--quiet is given twice");
   expect_refusal("$W tokenize --tokenzier x y", "did you mean --tokenizer?");
   expect_refusal("$W tokenize --threads 0 --tokenizer x y",
@@ -176,6 +178,35 @@ static void test_closed_pipe(void **state) {
   expect_part(last.err, "cannot write standard output");
 }
 
+/* Found before anything is read or computed: the inputs are not even there. */
+static void test_unwritable_output(void **state) {
+  (void)state;
+#define GOLDEN WEIR_TEST_DIR "/golden/gpt2"
+  static const char *const outputs[] = {"/nonexistent/g", GOLDEN, GOLDEN "/config.json/g",
+                                        "/proc/weir", "/dev/null"};
+  char line[1024];
+  for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+    snprintf(line, sizeof line, "$W gradients --model " GOLDEN " --ids missing.json --output %s",
+             outputs[i]);
+    expect_refusal(line, outputs[i]);
+  }
+  expect_refusal("$W tokenizer train --train-file missing --vocab-size 300 --output " GOLDEN
+                 "/config.json/t",
+                 "Not a directory");
+  expect_refusal("$W tokenizer train --train-file missing --vocab-size 300 --output /proc/weir/t",
+                 "cannot write in /proc");
+}
+
+static void test_absurd_plan(void **state) {
+  (void)state;
+  expect_refusal("$W plan --model " GOLDEN " --max-length 16777216 "
+                 "--per-device-train-batch-size 65536",
+                 "at most");
+  expect_refusal("$W plan --model " GOLDEN " --max-length 1000000 --chunk-rows 1 "
+                 "--gradient-accumulation-steps 1000",
+                 "at most");
+}
+
 static void test_no_color(void **state) {
   (void)state;
   run("TERM=xterm $W nonsense");
@@ -197,7 +228,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_alone),         cmocka_unit_test(test_version),
       cmocka_unit_test(test_help),          cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_configuration), cmocka_unit_test(test_closed_pipe),
+      cmocka_unit_test(test_configuration), cmocka_unit_test(test_unwritable_output),
+      cmocka_unit_test(test_absurd_plan),   cmocka_unit_test(test_closed_pipe),
       cmocka_unit_test(test_no_color),      cmocka_unit_test(test_doctor),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

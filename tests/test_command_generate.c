@@ -185,6 +185,17 @@ static void bad_input_is_refused(void **state) {
   refuse("no-such-file", LLAMA "5 --ids no-such-file.json");
 }
 
+static void what_sampling_alone_heeds_is_a_warning(void **state) {
+  (void)state;
+  int code = program_run(output, sizeof output, "generate " LLAMA "2 --top-k 5 --top-p 0.5 " IDS);
+  assert_int_equal(code, 0);
+  assert_non_null(strstr(output, "top_k changes nothing at temperature 0"));
+  assert_non_null(strstr(output, "top_p changes nothing at temperature 0"));
+  code = program_run(output, sizeof output, "generate " LLAMA "2 --top-k 5 --temperature 1 " IDS);
+  assert_int_equal(code, 0);
+  assert_null(strstr(output, "changes nothing"));
+}
+
 static void bad_files_are_refused(void **state) {
   (void)state;
   static const struct {
@@ -194,7 +205,8 @@ static void bad_files_are_refused(void **state) {
       {"[-1]", "-1 is not a token id"},
       {"[1, 2.5]", "expected an integer"},
       {"{\"ids\": [1]}", "expected a JSON array of ids"},
-      {"[1, 2", "not JSON"},
+      {"[1, 2", ":1:5: not JSON"},
+      {"[]", "no ids"},
   };
   char arguments[512];
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -228,6 +240,7 @@ int main(void) {
       cmocka_unit_test(an_empty_prompt_begins_with_bos),
       cmocka_unit_test(an_eos_is_among_the_ids_but_not_in_the_text),
       cmocka_unit_test(bad_input_is_refused),
+      cmocka_unit_test(what_sampling_alone_heeds_is_a_warning),
       cmocka_unit_test(bad_files_are_refused),
       cmocka_unit_test(rope_beyond_its_length_is_a_warning),
   };

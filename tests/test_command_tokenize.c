@@ -81,6 +81,8 @@ static void refusals(void **state) {
       {"tokenize --tokenizer learnt missing.txt", "missing.txt"},
       {"tokenizer train --train-file bad.txt --vocab-size 300 --output no", "bad.txt: byte 2"},
       {"tokenizer train --train-file text.txt --vocab-size 256 --output no", "vocab"},
+      {"tokenizer train --train-file text.txt --vocab-size 300 --output learnt",
+       "tokenizer.json: is there already"},
       {"tokenizer train --train-file ids.json text.txt --vocab-size 300", "output"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -46,11 +46,26 @@ static void test_make(void **state) {
   expect_message("file: is a file, expected a directory");
   assert_int_equal(weir_directory_make("file/below"), WEIR_BAD_INPUT);
   assert_int_equal(weir_directory_make(""), WEIR_BAD_INPUT);
-  assert_int_equal(weir_directory_make("/proc/weir"), WEIR_FAILED);
+  assert_int_equal(weir_directory_make("/proc/weir"), WEIR_BAD_INPUT);
   uint64_t free_bytes = 0;
   assert_int_equal(weir_directory_free_bytes("a", &free_bytes), WEIR_OK);
   assert_true(free_bytes > 0);
-  assert_int_equal(weir_directory_free_bytes("none", &free_bytes), WEIR_FAILED);
+  uint64_t same_bytes = 0;
+  assert_int_equal(weir_directory_free_bytes("none/below", &same_bytes), WEIR_OK);
+  assert_true(same_bytes > 0);
+  assert_int_equal(weir_directory_free_bytes("file/below", &free_bytes), WEIR_BAD_INPUT);
+}
+
+static void test_check_writable(void **state) {
+  (void)state;
+  static const char *const wrong[] = {"", "file", "file/below", "/proc/weir", "/proc/weir/below"};
+  assert_int_equal(weir_file_replace("file", "x", 1), WEIR_OK);
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    if (weir_directory_check_writable(wrong[i]) != WEIR_BAD_INPUT)
+      fail_msg("'%s' was not refused", wrong[i]);
+  assert_int_equal(weir_directory_check_writable("new/below//it/"), WEIR_OK);
+  assert_false(weir_path_is_directory("new"));
+  assert_int_equal(weir_directory_check_writable("."), WEIR_OK);
 }
 
 static void test_is_empty(void **state) {
@@ -92,7 +107,7 @@ static void test_lock(void **state) {
   waitpid(child, NULL, 0);
   assert_int_equal(weir_directory_lock_take(".", &lock), WEIR_OK);
   weir_directory_lock_release(&lock);
-  assert_int_equal(weir_directory_lock_take("none", &lock), WEIR_FAILED);
+  assert_int_equal(weir_directory_lock_take("none", &lock), WEIR_BAD_INPUT);
   close(ready[0]);
   close(ready[1]);
 }
@@ -124,6 +139,7 @@ static void test_read(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_make, open_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_check_writable, open_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_is_empty, open_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_lock, open_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_read, open_folder, remove_folder),

@@ -112,8 +112,10 @@ static void refuses_what_is_no_file(void **state) {
   assert_int_equal(weir_mapping_open("/dev/null", &mapping), WEIR_BAD_INPUT);
   assert_int_equal(weir_mapping_open("/nonexistent/file", &mapping), WEIR_BAD_INPUT);
   weir_mapping_close(&mapping);
-  assert_int_equal(weir_file_replace("/nonexistent/file", "x", 1), WEIR_FAILED);
-  assert_int_equal(weir_file_replace(directory, "x", 1), WEIR_FAILED);
+  assert_int_equal(weir_file_replace("/nonexistent/file", "x", 1), WEIR_BAD_INPUT);
+  assert_int_equal(weir_replacement_check("/nonexistent/file"), WEIR_BAD_INPUT);
+  assert_int_equal(weir_replacement_check("/proc/weir"), WEIR_BAD_INPUT);
+  assert_int_equal(weir_file_replace(directory, "x", 1), WEIR_BAD_INPUT);
   assert_true(weir_path_is_directory(directory));
   assert_false(weir_path_is_directory("/nonexistent"));
 }
@@ -124,7 +126,7 @@ static void a_device_is_not_replaced(void **state) {
   struct stat about;
   unlink(path);
   assert_int_equal(mkfifo(path, 0600), 0);
-  assert_int_equal(weir_file_replace(path, "x", 1), WEIR_FAILED);
+  assert_int_equal(weir_file_replace(path, "x", 1), WEIR_BAD_INPUT);
   assert_non_null(strstr(weir_status_message(), path));
   assert_int_equal(stat(path, &about), 0);
   assert_true(S_ISFIFO(about.st_mode));

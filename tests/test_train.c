@@ -6,8 +6,10 @@
  * Everything is made here by the program itself: text, a tokenizer, a model. */
 #include "base/directory.h"
 #include "base/files.h"
+#include "train/loop.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -403,6 +405,57 @@ static void test_announced_is_accepted(void **state) {
          0);
 }
 
+/* Refused with nothing left behind, so that the next try is not told of a directory in use. */
+static void test_refused_outputs(void **state) {
+  (void)state;
+  expect(weir(TRAIN "--max-steps 4000000 --save-steps 1 --output full/below"), 1);
+  expect_said("are free: make room");
+  assert_false(weir_path_is_directory("full"));
+  expect(weir(TRAIN "--max-steps 2 --output config.json/below"), 2);
+  expect(weir(TRAIN "--max-steps 2 --output /proc/weir/below"), 2);
+  expect(weir("train --model model --train-file missing.txt --output config.json/below"), 2);
+  expect_said("config.json/below"); /* before any data is read */
+  weir_training_settings settings = {.schedule = {.n_steps = 100}, .save_steps = 10};
+  assert_int_equal(weir_training_n_checkpoints(&settings, 0), 10);
+  assert_int_equal(weir_training_n_checkpoints(&settings, 85), 2);
+  settings.save_total_limit = 3; /* and the one being written */
+  assert_int_equal(weir_training_n_checkpoints(&settings, 0), 4);
+  assert_int_equal(weir_training_n_checkpoints(&settings, 85), 2);
+  settings.save_steps = 0;
+  assert_int_equal(weir_training_n_checkpoints(&settings, 0), 1);
+}
+
+/* A curve from step 0; the best checkpoint is that of the lowest loss after it. */
+static void test_best_checkpoint(void **state) {
+  (void)state;
+  expect(weir(TRAIN "--max-steps 2 --output no-start --eval-on-start"), 2);
+  expect_said("eval_on_start needs");
+  expect(weir(TRAIN "--max-steps 24 --save-steps 4 --eval-steps 4 --logging-steps 100 "
+                    "--validation-file "
+                    "validation.jsonl --eval-on-start --output best"),
+         0);
+  json_t *state_json = load_json("best/checkpoint-24/trainer_state.json"), *entry;
+  double lowest = HUGE_VAL, highest = 0;
+  json_int_t lowest_step = -1;
+  size_t i, n_evaluations = 0;
+  json_array_foreach(json_object_get(state_json, "log_history"), i, entry) {
+    if (!json_object_get(entry, "eval_loss")) continue;
+    const json_int_t step = json_integer_value(json_object_get(entry, "step"));
+    const double loss = json_real_value(json_object_get(entry, "eval_loss"));
+    assert_int_equal(step, 4 * n_evaluations++);
+    if (step > 0 && loss < lowest) lowest = loss, lowest_step = step;
+    if (step > 0 && loss > highest) highest = loss;
+  }
+  assert_int_equal(n_evaluations, 7);
+  assert_true(lowest < highest);
+  assert_true(json_real_value(json_object_get(state_json, "best_metric")) == lowest);
+  char path[64];
+  snprintf(path, sizeof path, "best/checkpoint-%lld", (long long)lowest_step);
+  assert_string_equal(json_string_value(json_object_get(state_json, "best_model_checkpoint")),
+                      path);
+  json_decref(state_json);
+}
+
 static void test_lock(void **state) {
   (void)state;
   pid_t child = start(TRAIN "--max-steps 1000000 --logging-steps 1 --save-steps 0 --output locked");
@@ -468,7 +521,7 @@ static void test_bad_data(void **state) {
   write_text("file", "");
   expect(weir("train --model model --threads 1 --output file --train-file one.txt"), 2);
   expect_said("file: is a file");
-  expect(weir("train --model model --threads 1 --output /proc/nowhere --train-file one.txt"), 1);
+  expect(weir("train --model model --threads 1 --output /proc/nowhere --train-file one.txt"), 2);
   expect_said("/proc/nowhere");
   expect(weir("eval --model model --threads 1"), 2);
   expect_said("--file FILE or --ids");
@@ -562,6 +615,8 @@ int main(void) {
       cmocka_unit_test(test_planned_is_used),
       cmocka_unit_test(test_memory),
       cmocka_unit_test(test_announced_is_accepted),
+      cmocka_unit_test(test_refused_outputs),
+      cmocka_unit_test(test_best_checkpoint),
       cmocka_unit_test(test_lock),
       cmocka_unit_test(test_resuming_another_run),
       cmocka_unit_test(test_bad_data),

@@ -3,6 +3,8 @@
  * The lock is flock(2), which the kernel drops with the last descriptor. */
 #include "base/directory.h"
 
+#include "base/files.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +25,8 @@ static weir_status make_one(const char *path) {
     if (S_ISDIR(status.st_mode)) return WEIR_OK;
     return weir_fail(WEIR_BAD_INPUT, "%s: is a file, expected a directory", path);
   }
-  return weir_fail(WEIR_FAILED, "%s: cannot make the directory: %s", path, strerror(error));
+  return weir_fail(weir_output_status(error), "%s: cannot make the directory: %s", path,
+                   strerror(error));
 }
 
 weir_status weir_directory_make(const char *path) {
@@ -39,6 +42,38 @@ weir_status weir_directory_make(const char *path) {
     *slash = '/';
   }
   return make_one(path);
+}
+
+/* The path itself, or the nearest of its parents that is there. */
+static weir_status find_existing(const char *path, char existing[PATH_MAX]) {
+  size_t length = strlen(path);
+  if (length == 0) return weir_fail(WEIR_BAD_INPUT, "a directory needs a name, found ''");
+  if (length >= PATH_MAX) return weir_fail(WEIR_BAD_INPUT, "%.80s...: the path is too long", path);
+  memcpy(existing, path, length + 1);
+  while (access(existing, F_OK) != 0) {
+    if (errno != ENOENT)
+      return weir_fail(weir_output_status(errno), "%s: cannot be written: %s", path,
+                       strerror(errno));
+    while (length > 0 && existing[length - 1] == '/')
+      length--;
+    while (length > 0 && existing[length - 1] != '/')
+      length--;
+    if (length == 0) existing[length++] = '.';
+    existing[length] = '\0';
+  }
+  return WEIR_OK;
+}
+
+weir_status weir_directory_check_writable(const char *path) {
+  char existing[PATH_MAX], probe[PATH_MAX + 32];
+  struct stat about;
+  WEIR_TRY(find_existing(path, existing));
+  if (stat(existing, &about) == 0 && !S_ISDIR(about.st_mode))
+    return weir_fail(WEIR_BAD_INPUT, "%s: is a file, expected a directory", existing);
+  snprintf(probe, sizeof probe, "%s/.weir-probe-%ld", existing, (long)getpid());
+  if (mkdir(probe, 0700) == 0 && rmdir(probe) == 0) return WEIR_OK;
+  return weir_fail(weir_output_status(errno), "%s: cannot write in %s: %s", path, existing,
+                   strerror(errno));
 }
 
 weir_status weir_directory_is_empty(const char *path, bool *is_empty) {
@@ -58,7 +93,9 @@ weir_status weir_directory_is_empty(const char *path, bool *is_empty) {
 
 weir_status weir_directory_free_bytes(const char *path, uint64_t *free_bytes) {
   struct statvfs system;
-  if (statvfs(path, &system) != 0)
+  char existing[PATH_MAX];
+  WEIR_TRY(find_existing(path, existing));
+  if (statvfs(existing, &system) != 0)
     return weir_fail(WEIR_FAILED, "%s: cannot tell the free space: %s", path, strerror(errno));
   *free_bytes = (uint64_t)system.f_bavail * system.f_frsize;
   return WEIR_OK;
@@ -92,7 +129,7 @@ weir_status weir_directory_lock_take(const char *path, weir_directory_lock *lock
     return weir_fail(WEIR_BAD_INPUT, "%.80s...: the path is too long", path);
   int descriptor = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor < 0)
-    return weir_fail(WEIR_FAILED, "%s: cannot write here: %s", path, strerror(errno));
+    return weir_fail(weir_output_status(errno), "%s: cannot write here: %s", path, strerror(errno));
   if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
     int error = errno;
     close(descriptor);

@@ -12,10 +12,14 @@
 /* Makes the directory and its parents; fine where it is there already. */
 weir_status weir_directory_make(const char *path);
 
+/* Whether weir_directory_make, and then writing into the directory, would be let; leaves nothing
+ * behind.  WEIR_BAD_INPUT where the path or its permissions forbid it. */
+weir_status weir_directory_check_writable(const char *path);
+
 /* No entries besides "." and ".." and the lock; true for one that does not exist. */
 weir_status weir_directory_is_empty(const char *path, bool *is_empty);
 
-/* Bytes that this user may still write on the file system of an existing path. */
+/* Bytes that this user may still write on the file system where the path is, or would be. */
 weir_status weir_directory_free_bytes(const char *path, uint64_t *free_bytes);
 
 /* Makes the names in an existing directory durable. */

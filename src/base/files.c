@@ -79,11 +79,19 @@ static int open_directory_of(const char *path) {
   return descriptor;
 }
 
+weir_status weir_output_status(int error) {
+  static const int of_the_path[] = {EACCES, EISDIR,  ELOOP,      ENAMETOOLONG, ENODEV,
+                                    ENOENT, ENOTDIR, EOPNOTSUPP, EPERM,        EROFS};
+  for (size_t i = 0; i < sizeof of_the_path / sizeof *of_the_path; i++)
+    if (error == of_the_path[i]) return WEIR_BAD_INPUT;
+  return WEIR_FAILED;
+}
+
 /* A rename would put a file in the place of a device such as /dev/null, for everyone. */
 static weir_status check_replaceable(const char *path) {
   struct stat about;
   if (stat(path, &about) != 0 || S_ISREG(about.st_mode)) return WEIR_OK;
-  return weir_fail(WEIR_FAILED, "%s: is %s and is not replaced: name a file, or a new one", path,
+  return weir_fail(WEIR_BAD_INPUT, "%s: is %s and is not replaced: name a file, or a new one", path,
                    S_ISDIR(about.st_mode) ? "a directory" : "not a regular file");
 }
 
@@ -101,7 +109,9 @@ weir_status weir_replacement_open(const char *path, weir_replacement *file) {
   file->directory = open_directory_of(path);
   if (file->directory >= 0) file->stream = fopen(file->temporary_path, "wbe");
   if (file->stream) return WEIR_OK;
-  weir_status status = weir_fail(WEIR_FAILED, "%s: cannot be written: %s", path, strerror(errno));
+  const int error = errno;
+  weir_status status =
+      weir_fail(weir_output_status(error), "%s: cannot be written: %s", path, strerror(error));
   weir_replacement_abandon(file);
   return status;
 }
@@ -142,6 +152,13 @@ void weir_replacement_abandon(weir_replacement *file) {
   free(file->temporary_path);
   free(file->path);
   *file = (weir_replacement){0};
+}
+
+weir_status weir_replacement_check(const char *path) {
+  weir_replacement file;
+  WEIR_TRY(weir_replacement_open(path, &file));
+  weir_replacement_abandon(&file);
+  return WEIR_OK;
 }
 
 weir_status weir_file_replace(const char *path, const void *bytes, uint64_t size_bytes) {

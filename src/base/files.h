@@ -20,6 +20,10 @@ typedef struct weir_mapping {
   uint64_t size_bytes;
 } weir_mapping;
 
+/* Whose fault an errno met at an output path is: WEIR_BAD_INPUT where the path or its permissions
+ * would have to change, WEIR_FAILED where the disk would. */
+weir_status weir_output_status(int error);
+
 weir_status weir_mapping_open(const char *path, weir_mapping *mapping);
 /* Harmless on a zeroed mapping. */
 void weir_mapping_close(weir_mapping *mapping);
@@ -46,6 +50,9 @@ weir_status weir_replacement_append(weir_replacement *file, const void *bytes, u
 weir_status weir_replacement_commit(weir_replacement *file);
 /* Closes and removes what was written.  Harmless on a zeroed or closed one. */
 void weir_replacement_abandon(weir_replacement *file);
+
+/* Whether one could be opened, to ask before long work; leaves nothing behind. */
+weir_status weir_replacement_check(const char *path);
 
 /* All of the above for bytes that are in memory. */
 weir_status weir_file_replace(const char *path, const void *bytes, uint64_t size_bytes);

@@ -192,11 +192,12 @@ static weir_status keep_strings(option_value *value, size_t n_texts, const char 
   return ok ? WEIR_OK : weir_fail(WEIR_FAILED, "out of memory while reading the options");
 }
 
-static weir_status set_value(option_value *value, size_t n_texts, const char *const *texts,
-                             weir_option_origin origin) {
+/* `spelt`: the name as it was given. */
+static weir_status set_value(option_value *value, const char *spelt, size_t n_texts,
+                             const char *const *texts, weir_option_origin origin) {
   const weir_option *row = value->row;
   char name[NAME_BYTES + 2];
-  spell(row->positional ? row->unit : row->name, row->positional ? WEIR_ORIGIN_NONE : origin, name);
+  spell(spelt, row->positional ? WEIR_ORIGIN_NONE : origin, name);
   if (value->seen & (1u << origin))
     return weir_fail(WEIR_BAD_INPUT, "%s is given twice%s", name,
                      row->type == WEIR_OPTION_STRINGS ? "; give all its values at once" : "");
@@ -228,7 +229,7 @@ weir_status weir_options_set(weir_options *options, const char *name, size_t n_t
                              const char *const *texts, weir_option_origin origin) {
   option_value *value = find_value(options, name);
   if (!value) return weir_options_unknown(options, name, origin);
-  return set_value(value, n_texts, texts, origin);
+  return set_value(value, name, n_texts, texts, origin);
 }
 
 weir_status weir_options_set_positional(weir_options *options, size_t n_texts,
@@ -237,7 +238,7 @@ weir_status weir_options_set_positional(weir_options *options, size_t n_texts,
   WEIR_ASSERT(row != NULL, ==, 1);
   for (size_t i = 0; i < options->n_values; i++)
     if (options->values[i].row == row)
-      return set_value(&options->values[i], n_texts, texts, WEIR_ORIGIN_FLAG);
+      return set_value(&options->values[i], row->unit, n_texts, texts, WEIR_ORIGIN_FLAG);
   return WEIR_OK;
 }
 
@@ -247,7 +248,8 @@ weir_status weir_options_require(const weir_options *options) {
     const weir_option *row = value->row;
     if (!(row->required_by & options->command) || value->origin != WEIR_ORIGIN_NONE) continue;
     char name[NAME_BYTES + 2];
-    const char *unit = row->unit ? row->unit : "N";
+    const bool is_number = row->type == WEIR_OPTION_INTEGER || row->type == WEIR_OPTION_REAL;
+    const char *unit = row->unit && !is_number ? row->unit : "N";
     if (row->positional) return weir_fail(WEIR_BAD_INPUT, "%s is missing: %s", unit, row->help);
     spell(row->alias ? row->alias : row->name, WEIR_ORIGIN_FLAG, name);
     return weir_fail(WEIR_BAD_INPUT, "%s %s is missing: %s", name, unit, row->help);
@@ -268,7 +270,7 @@ weir_status weir_options_create(weir_options **options, const weir_option *rows,
     option_value *value = &made->values[made->n_values++];
     value->row = &rows[i];
     if (rows[i].default_text)
-      status = set_value(value, 1, &rows[i].default_text, WEIR_ORIGIN_DEFAULT);
+      status = set_value(value, rows[i].name, 1, &rows[i].default_text, WEIR_ORIGIN_DEFAULT);
   }
   if (status != WEIR_OK) {
     weir_options_destroy(made);

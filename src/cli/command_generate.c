@@ -56,6 +56,13 @@ static weir_status begin_if_empty(generate_work *work) {
   return weir_ids_append(&work->prompt, (int32_t)bos);
 }
 
+/* Who gives ids gives them all: nothing is put before them. */
+static weir_status read_ids(generate_work *work, const char *path) {
+  WEIR_TRY(weir_token_ids_read(path, work->session.config.vocab_size, &work->prompt));
+  if (work->prompt.count > 0) return WEIR_OK;
+  return weir_fail(WEIR_BAD_INPUT, "%s: no ids: generating needs at least one to begin with", path);
+}
+
 static weir_status read_prompt(generate_work *work) {
   const char *text = weir_options_string(work->options, "prompt");
   const char *file = weir_options_string(work->options, "prompt_file");
@@ -65,7 +72,7 @@ static weir_status read_prompt(generate_work *work) {
   if (!ids || !weir_options_boolean(work->options, "output_ids"))
     WEIR_TRY(weir_tokenizer_open(work->session.model_path, &work->tokenizer));
   if (ids)
-    WEIR_TRY(weir_token_ids_read(ids, work->session.config.vocab_size, &work->prompt));
+    WEIR_TRY(read_ids(work, ids));
   else if (file)
     WEIR_TRY(encode_file(work, file));
   else
@@ -156,6 +163,16 @@ static weir_generation describe(const generate_work *work) {
   };
 }
 
+/* The likeliest token is among any k, and within any p. */
+static void warn_of_unused(const weir_options *options) {
+  static const char *const only_sampling[] = {"top_k", "top_p"};
+  if (weir_options_real(options, "temperature") > 0) return;
+  for (size_t i = 0; i < sizeof only_sampling / sizeof *only_sampling; i++)
+    if (weir_options_is_given(options, only_sampling[i]))
+      weir_log_warning("%s changes nothing at temperature 0, where the likeliest token is taken",
+                       only_sampling[i]);
+}
+
 static weir_status make_plan(const generate_work *work, const weir_generation *generation,
                              weir_plan *plan) {
   weir_plan_request request = weir_session_request(&work->session, WEIR_RUN_FORWARD);
@@ -173,8 +190,9 @@ static void announce(const generate_work *work, const weir_generation *generatio
     snprintf(how, sizeof how, "temperature %g, top_k %lld, top_p %g, seed %llu",
              sampling->temperature, (long long)sampling->top_k, sampling->top_p,
              (unsigned long long)sampling->seed);
-  weir_log_info("%lld tokens of prompt, at most %lld new ones (%s); %s of memory",
-                (long long)generation->n_prompt, (long long)generation->max_new_tokens, how,
+  weir_log_info("%lld token%s of prompt, at most %lld new (%s); %s of memory",
+                (long long)generation->n_prompt, generation->n_prompt == 1 ? "" : "s",
+                (long long)generation->max_new_tokens, how,
                 weir_bytes_to_text(plan->peak_bytes, memory));
   int64_t n_tokens = generation->n_prompt + generation->max_new_tokens;
   int64_t n_positions = work->session.config.max_position_embeddings;
@@ -185,6 +203,7 @@ static void announce(const generate_work *work, const weir_generation *generatio
 }
 
 static weir_status generate(generate_work *work) {
+  warn_of_unused(work->options);
   WEIR_TRY(weir_session_open(work->options, &work->session));
   WEIR_TRY(
       weir_generation_config_read(work->session.model_path, &work->session.config, &work->ends));

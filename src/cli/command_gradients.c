@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * weir gradients: the exact gradient of the mean next-token loss of one sequence, as a file. */
+#include "base/files.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/session.h"
@@ -23,7 +24,8 @@ static weir_status read_sequence(const char *path, const weir_model_config *conf
   size_t n = row->ids.count;
   if (n < 2)
     return weir_fail(WEIR_BAD_INPUT,
-                     "%s: %zu ids; a next-token loss needs a sequence of at least 2", path, n);
+                     "%s: %zu id%s; a next-token loss needs a sequence of at least 2", path, n,
+                     n == 1 ? "" : "s");
   if (config->learned_positions && (int64_t)n > config->max_position_embeddings)
     return weir_fail(WEIR_BAD_INPUT,
                      "%s: %zu ids, but the model has only %lld positions; shorten the sequence",
@@ -37,6 +39,7 @@ static weir_status read_sequence(const char *path, const weir_model_config *conf
 
 static weir_status compute(const weir_options *options, weir_session *session,
                            labelled_sequence *row) {
+  WEIR_TRY(weir_replacement_check(weir_options_string(options, "output_dir")));
   WEIR_TRY(read_sequence(weir_options_string(options, "ids"), &session->config, row));
   weir_micro_batch micro_batch = {.sequences = {row->offsets[1], 1, row->offsets},
                                   .ids = row->ids.data,

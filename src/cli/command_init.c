@@ -14,7 +14,6 @@
 #include "model/weights.h"
 
 #include <inttypes.h>
-#include <omp.h>
 #include <stdlib.h>
 
 /* The ids of the tokenizer must be rows of the embedding; its end and begin tokens stand in where
@@ -44,6 +43,7 @@ static weir_status prepare_output(const char *directory) {
   if (!is_empty)
     return weir_fail(WEIR_BAD_INPUT, "%s: is not empty; init writes into a new directory",
                      directory);
+  WEIR_TRY(weir_directory_check_writable(directory));
   return weir_directory_make(directory);
 }
 
@@ -92,9 +92,7 @@ weir_status weir_command_init(const weir_options *options) {
   const char *tokenizer_path = weir_options_string(options, "tokenizer");
   const char *directory = weir_options_string(options, "output_dir");
   int64_t seed = weir_options_integer(options, "seed");
-  int n_threads = weir_options_is_set(options, "threads")
-                      ? (int)weir_options_integer(options, "threads")
-                      : omp_get_max_threads();
+  int n_threads = (int)weir_options_integer(options, "threads");
   weir_model_config config;
   WEIR_TRY(weir_model_config_read(config_path, &config));
   weir_model_config_warn(&config, config_path);

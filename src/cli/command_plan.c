@@ -9,6 +9,27 @@
 
 #include <stdlib.h>
 
+/* A dry run visits every chunk of every layer; more of them than this (ten seconds) are rather a
+ * slip of the pen than a plan. */
+static const double most_visits = 1 << 22;
+
+static weir_status check_visits(const weir_options *options, const weir_plan_request *request,
+                                int64_t n_tokens, int64_t n_rows) {
+  const weir_stream_settings *settings = &request->settings;
+  const double n_layers = (double)request->config->num_hidden_layers;
+  const double n_visits =
+      (double)n_rows * (n_layers * (double)n_tokens / (double)settings->chunk_rows +
+                        (double)n_tokens / (double)settings->head_rows);
+  if (n_visits <= most_visits) return WEIR_OK;
+  return weir_fail(
+      WEIR_BAD_INPUT,
+      "a step of %lld micro-batches of %lld tokens is %.3g chunks over all layers; at "
+      "most %.3g are planned: lower --max-length, --per-device-train-batch-size (%lld) "
+      "or --gradient-accumulation-steps, or raise --chunk-rows and --head-rows",
+      (long long)n_rows, (long long)n_tokens, n_visits, most_visits,
+      (long long)weir_options_integer(options, "per_device_train_batch_size"));
+}
+
 /* The worst rows: every micro-batch full, one sequence each. */
 typedef struct full_rows {
   weir_sequences *rows;
@@ -20,6 +41,7 @@ static weir_status fill_rows(const weir_options *options, full_rows *full,
   int64_t n_rows = weir_options_integer(options, "gradient_accumulation_steps");
   full->offsets[1] = weir_options_integer(options, "max_length") *
                      weir_options_integer(options, "per_device_train_batch_size");
+  WEIR_TRY(check_visits(options, request, full->offsets[1], n_rows));
   full->rows = calloc((size_t)n_rows, sizeof *full->rows);
   if (!full->rows) return weir_fail(WEIR_FAILED, "no memory for %lld rows", (long long)n_rows);
   for (int64_t i = 0; i < n_rows; i++)

@@ -3,8 +3,9 @@
  * weir train: check everything, say what it will hold, then train.
  *
  * In this order, so that what fails fails early and cheaply: options, model headers, the output
- * folder, data, the checkpoint to resume, the plan, disk space; only then are arenas reserved and
- * weights read. */
+ * folder, data, the checkpoint to resume, the plan, disk space; only then is a new folder made,
+ * are arenas reserved and weights read. */
+#include "base/directory.h"
 #include "base/files.h"
 #include "base/interrupt.h"
 #include "base/log.h"
@@ -77,8 +78,8 @@ static weir_status check_model_stays(const train_command *command) {
 
 /* A folder that is there is held early; one that is not is made when the plan is accepted. */
 static weir_status hold_folder(train_command *command) {
-  if (weir_options_boolean(command->options, "dry_run") || access(command->output, F_OK) != 0)
-    return WEIR_OK;
+  if (weir_options_boolean(command->options, "dry_run")) return WEIR_OK;
+  if (access(command->output, F_OK) != 0) return weir_directory_check_writable(command->output);
   return weir_run_folder_open(&command->folder, command->output, command->folder_use);
 }
 
@@ -117,6 +118,10 @@ static weir_status read_data(train_command *command) {
   free(cache);
   weir_tokenizer_close(tokenizer);
   WEIR_TRY(status);
+  if (command->settings.eval_on_start && !command->data.has_validation)
+    return weir_fail(WEIR_BAD_INPUT,
+                     "eval_on_start needs something to evaluate: give --validation-file or "
+                     "--validation-split");
   count_what_stays(command);
   WEIR_TRY(
       weir_training_options_check_length(&command->session, command->data.train.rows.longest_span));
@@ -302,9 +307,9 @@ static weir_status open_journal(train_command *command) {
   return weir_journal_open(&command->journal, command->output, history);
 }
 
-static weir_status train(train_command *command) {
+static weir_training describe(train_command *command) {
   weir_session *session = &command->session;
-  weir_training training = {
+  return (weir_training){
       .settings = &command->settings,
       .identity = &command->identity,
       .plan = &command->plan,
@@ -317,9 +322,18 @@ static weir_status train(train_command *command) {
       .journal = &command->journal,
       .progress = command->progress,
   };
+}
+
+static weir_status check_space(train_command *command) {
+  const weir_training training = describe(command);
+  return weir_training_check_space(&training, &command->session.table,
+                                   command->session.device->real);
+}
+
+static weir_status train(train_command *command) {
+  weir_training training = describe(command);
   weir_log_info("the model is saved as %s; seed %llu", weir_dtype_name(training.save_dtype),
                 (unsigned long long)command->settings.seed);
-  WEIR_TRY(weir_training_check_space(&training));
   weir_interrupt_begin();
   WEIR_TRY(weir_training_run(&training));
   weir_print("%s\n", command->output);
@@ -344,6 +358,7 @@ static weir_status run(train_command *command) {
   weir_training_options_settings(command->options, &command->settings);
   WEIR_TRY(prepare(command));
   if (weir_options_boolean(command->options, "dry_run")) return show_plan(command);
+  WEIR_TRY(check_space(command));
   WEIR_TRY(make_folder(command));
   WEIR_TRY(load(command));
   if (command->folder_use == WEIR_RUN_FOLDER_OVERWRITE)

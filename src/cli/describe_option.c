@@ -64,7 +64,9 @@ void weir_option_facts(const weir_option *row, char text[WEIR_OPTION_TEXT]) {
   const char *unit = is_number && row->unit ? row->unit : "";
   int n = 0;
   *text = '\0';
-  if (row->default_text && row->type != WEIR_OPTION_BOOLEAN)
+  const bool is_plain_flag =
+      row->type == WEIR_OPTION_BOOLEAN && strcmp(row->default_text, "false") == 0;
+  if (row->default_text && !is_plain_flag)
     n = snprintf(text, WEIR_OPTION_TEXT, "[default %s%s%s]", row->default_text, *unit ? " " : "",
                  unit);
   else if (*unit)

@@ -3,6 +3,7 @@
  * Finds the command, reads its options, runs it, reports.  Nothing else. */
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/find_command.h"
@@ -11,6 +12,7 @@
 #include "cli/short_waits.h"
 #include "formats/yaml_options.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static bool has(const weir_options *options, const char *name) {
@@ -20,6 +22,17 @@ static bool has(const weir_options *options, const char *name) {
 static weir_status read_config(weir_options *options) {
   const char *path = has(options, "config") ? weir_options_string(options, "config") : NULL;
   return path ? weir_yaml_options_read(options, path) : WEIR_OK;
+}
+
+/* Resolved here once, so that every command and the dump of options have the same figure. */
+static weir_status settle_threads(weir_options *options) {
+  if (!has(options, "threads") || weir_options_is_set(options, "threads")) return WEIR_OK;
+  char number[16];
+  const char *text = number;
+  weir_machine machine;
+  weir_machine_read(&machine, "");
+  snprintf(number, sizeof number, "%d", weir_machine_n_threads(&machine));
+  return weir_options_set(options, "threads", 1, &text, WEIR_ORIGIN_DEFAULT);
 }
 
 static weir_status run_with(const weir_command *command, weir_options *options, int n_words,
@@ -33,6 +46,7 @@ static weir_status run_with(const weir_command *command, weir_options *options, 
   WEIR_TRY(read_config(options));
   weir_log_set_quiet(has(options, "quiet") && weir_options_boolean(options, "quiet"));
   WEIR_TRY(weir_options_require(options));
+  WEIR_TRY(settle_threads(options));
   return command->run(options);
 }
 

@@ -126,6 +126,8 @@ const weir_option weir_option_table[] = {
    .group = "Run", .commands = TRAIN, .help = "steps between two lines of metrics"},
   {INTEGER("eval_steps"), .default_text = "0", .range = "[0, inf)", .unit = "steps",
    .group = "Run", .commands = TRAIN, .help = "steps between evaluations; 0: only at the end"},
+  {FLAG("eval_on_start"), .group = "Run", .commands = TRAIN,
+   .help = "evaluate before the first step too, as step 0"},
   {INTEGER("save_steps"), .default_text = "500", .range = "[0, inf)", .unit = "steps",
    .group = "Run", .commands = TRAIN, .help = "steps between checkpoints; 0: only at the end"},
   {INTEGER("save_total_limit"), .range = "[1, inf)", .unit = "checkpoints", .group = "Run",

@@ -27,12 +27,6 @@ static int64_t integer_of(const weir_options *options, const char *name, int64_t
   return has ? weir_options_integer(options, name) : otherwise;
 }
 
-static int usable_cores(void) {
-  weir_machine machine;
-  weir_machine_read(&machine, "");
-  return weir_machine_n_threads(&machine);
-}
-
 /* ---- devices ---- */
 
 static bool is_ref(const char *name) {
@@ -127,7 +121,7 @@ static weir_status open_parts(const weir_options *options, weir_session *session
     WEIR_TRY(weir_weights_check(session->model_path, &session->config, &session->table));
   WEIR_TRY(read_settings(options, session));
   return open_device(text_of(options, "device", "cpu"),
-                     (int)integer_of(options, "threads", usable_cores()), &session->device);
+                     (int)weir_options_integer(options, "threads"), &session->device);
 }
 
 weir_status weir_session_open(const weir_options *options, weir_session *session) {

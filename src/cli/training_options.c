@@ -33,6 +33,7 @@ void weir_training_options_settings(const weir_options *options, weir_training_s
       .skips_nonfinite = strcmp(weir_options_string(options, "on_nonfinite"), "skip") == 0,
       .logging_steps = weir_options_integer(options, "logging_steps"),
       .eval_steps = weir_options_integer(options, "eval_steps"),
+      .eval_on_start = weir_options_boolean(options, "eval_on_start"),
       .save_steps = weir_options_integer(options, "save_steps"),
       .max_shard_bytes = weir_options_bytes(options, "max_shard_size"),
       .save_total_limit = integer_or(options, "save_total_limit", 0),

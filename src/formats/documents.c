@@ -86,13 +86,13 @@ static weir_status read_text(reading *r, const char *text, uint64_t n_bytes) {
 /* ---- rows ---- */
 
 typedef struct place {
-  const char *what; /* "line", "row" */
+  const char *what; /* between path and number: ":", ": row " */
   int64_t number;
 } place;
 
 static weir_status row_fail(const reading *r, place where, const char *problem) {
   return weir_fail(WEIR_BAD_INPUT,
-                   "%s: %s %lld %s: expected an object with a string \"text\", or with strings "
+                   "%s%s%lld: %s: expected an object with a string \"text\", or with strings "
                    "\"prompt\" and \"completion\"",
                    r->path, where.what, (long long)where.number, problem);
 }
@@ -120,7 +120,7 @@ static weir_status read_row(const reading *r, place where, const json_t *row) {
   document.n_bytes = json_string_length(learnt);
   weir_status status = r->visit(r->context, &document);
   if (status == WEIR_OK) return WEIR_OK;
-  return weir_fail_at(status, "%s: %s %lld", r->path, where.what, (long long)where.number);
+  return weir_fail_at(status, "%s%s%lld", r->path, where.what, (long long)where.number);
 }
 
 static bool is_blank(const char *text, size_t n_bytes) {
@@ -141,7 +141,7 @@ static weir_status read_lines(reading *r, const char *text, uint64_t n_bytes) {
       if (!row)
         return weir_fail(WEIR_BAD_INPUT, "%s:%lld: not JSON: %s", r->path, (long long)line,
                          error.text);
-      weir_status status = read_row(r, (place){"line", line}, row);
+      weir_status status = read_row(r, (place){":", line}, row);
       json_decref(row);
       WEIR_TRY(status);
     }
@@ -158,7 +158,7 @@ static weir_status read_array(const reading *r, const char *text, uint64_t n_byt
     return weir_fail(WEIR_BAD_INPUT, "%s:%d: not JSON: %s", r->path, error.line, error.text);
   weir_status status = WEIR_OK;
   for (size_t i = 0; status == WEIR_OK && i < json_array_size(rows); i++)
-    status = read_row(r, (place){"row", (int64_t)i}, json_array_get(rows, i));
+    status = read_row(r, (place){": row ", (int64_t)i}, json_array_get(rows, i));
   json_decref(rows);
   return status;
 }

@@ -43,8 +43,8 @@ weir_status weir_json_parse(const char *file, const char *text, size_t n_bytes,
   json_error_t error;
   json_t *value = json_loadb(text, n_bytes, JSON_REJECT_DUPLICATES, &error);
   if (!value)
-    return weir_fail(WEIR_BAD_INPUT, "%s: line %d, column %d: not JSON: %s", file, error.line,
-                     error.column, error.text);
+    return weir_fail(WEIR_BAD_INPUT, "%s:%d:%d: not JSON: %s", file, error.line, error.column,
+                     error.text);
   *root = (weir_json_node){.file = file, .value = value};
   return WEIR_OK;
 }

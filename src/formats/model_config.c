@@ -327,8 +327,8 @@ static weir_status read_file(const char *path, weir_model_config *config) {
                          JSON_REJECT_DUPLICATES, &error);
   weir_mapping_close(&mapping);
   if (!file.root)
-    return weir_fail(WEIR_BAD_INPUT, "%s: line %d, column %d: not valid JSON: %s", path, error.line,
-                     error.column, error.text);
+    return weir_fail(WEIR_BAD_INPUT, "%s:%d:%d: not JSON: %s", path, error.line, error.column,
+                     error.text);
   weir_status status = json_is_object(file.root)
                            ? read_config(&file)
                            : weir_fail(WEIR_BAD_INPUT, "%s: not a JSON object", path);

@@ -218,14 +218,16 @@ weir_status weir_checkpoint_save(const char *folder, const char *source, const w
   return status;
 }
 
-uint64_t weir_checkpoint_bytes(const char *source, const weir_run *run, weir_dtype dtype) {
-  tensor_group groups[MAX_GROUPS];
-  const int n_groups = list_groups(run, file_rounds(run, dtype), groups);
+uint64_t weir_checkpoint_bytes(const char *source, const weir_parameter_table *table,
+                               weir_dtype real, weir_dtype dtype) {
+  const uint64_t n_groups = dtype == real ? MAX_GROUPS - 1 : MAX_GROUPS;
   uint64_t bytes = 65536;
-  for (int g = 0; g < n_groups; g++)
-    for (int64_t i = 0; i < run->table->n_parameters; i++)
-      bytes += weir_tensor_bytes(groups[g].tensors[i]) + 128;
-  return bytes + weir_model_directory_bytes(source, run, dtype);
+  for (int64_t i = 0; i < table->n_parameters; i++) {
+    const weir_parameter *parameter = &table->parameters[i];
+    const uint64_t n_values = (uint64_t)(parameter->rows * parameter->cols);
+    bytes += n_groups * (n_values * weir_dtype_bytes(real) + 128);
+  }
+  return bytes + weir_model_directory_bytes(source, table, dtype);
 }
 
 /* ---- going on ---- */

@@ -53,8 +53,9 @@ weir_status weir_checkpoint_save(const char *folder, const char *source, const w
                                  weir_dtype dtype, uint64_t max_shard_bytes,
                                  const weir_progress *progress, const weir_run_identity *identity,
                                  const json_t *trainer_state);
-/* Bytes one checkpoint will take, within a few kilobytes. */
-uint64_t weir_checkpoint_bytes(const char *source, const weir_run *run, weir_dtype dtype);
+/* Bytes one checkpoint will take, within a few kilobytes; states are held in `real`. */
+uint64_t weir_checkpoint_bytes(const char *source, const weir_parameter_table *table,
+                               weir_dtype real, weir_dtype dtype);
 
 /* Checks every file against its checksum and the identity against the run's, naming what differs;
  * then reads the progress and the log history (a new reference). */

@@ -135,7 +135,8 @@ static weir_status evaluate(weir_training *training) {
   if (!training->validation) return WEIR_OK;
   WEIR_TRY(weir_evaluate(training->run, training->validation, &training->evaluation, NULL));
   training->has_evaluation = true;
-  if (progress->best_step < 0 || training->evaluation.loss < progress->best_eval_loss) {
+  if (progress->step > 0 &&
+      (progress->best_step < 0 || training->evaluation.loss < progress->best_eval_loss)) {
     progress->best_step = progress->step;
     progress->best_eval_loss = training->evaluation.loss;
   }
@@ -208,6 +209,8 @@ static weir_status run_steps(weir_training *training) {
 
 weir_status weir_training_run(weir_training *training) {
   const bool is_finished = is_last(training);
+  if (training->settings->eval_on_start && training->progress.step == 0)
+    WEIR_TRY(evaluate(training));
   WEIR_TRY(run_steps(training));
   if (is_finished) WEIR_TRY(evaluate(training)); /* resumed after the last step */
   WEIR_TRY(weir_model_directory_save(training->folder, training->source, training->run,
@@ -216,17 +219,27 @@ weir_status weir_training_run(weir_training *training) {
   return weir_training_write_result(training);
 }
 
-weir_status weir_training_check_space(const weir_training *training) {
-  const weir_training_settings *settings = training->settings;
-  const int64_t n_steps = settings->schedule.n_steps - training->progress.step;
+int64_t weir_training_n_checkpoints(const weir_training_settings *settings, int64_t step) {
+  const int64_t n_steps = settings->schedule.n_steps - step;
   int64_t n_checkpoints =
       settings->save_steps > 0 ? (n_steps + settings->save_steps - 1) / settings->save_steps : 1;
   if (settings->save_total_limit > 0 && n_checkpoints > settings->save_total_limit + 1)
     n_checkpoints = settings->save_total_limit + 1; /* the newest is written before one goes */
-  const uint64_t needed_bytes =
-      (uint64_t)n_checkpoints *
-          weir_checkpoint_bytes(training->source, training->run, training->save_dtype) +
-      weir_model_directory_bytes(training->source, training->run, training->save_dtype);
+  return n_checkpoints;
+}
+
+weir_status weir_training_check_space(const weir_training *training,
+                                      const weir_parameter_table *table, weir_dtype real) {
+  const int64_t n_checkpoints =
+      weir_training_n_checkpoints(training->settings, training->progress.step);
+  const uint64_t checkpoint_bytes =
+      weir_checkpoint_bytes(training->source, table, real, training->save_dtype);
+  uint64_t needed_bytes;
+  if (__builtin_mul_overflow((uint64_t)n_checkpoints, checkpoint_bytes, &needed_bytes) ||
+      __builtin_add_overflow(
+          needed_bytes, weir_model_directory_bytes(training->source, table, training->save_dtype),
+          &needed_bytes))
+    needed_bytes = UINT64_MAX;
   uint64_t free_bytes;
   WEIR_TRY(weir_directory_free_bytes(training->folder, &free_bytes));
   if (needed_bytes <= free_bytes) return WEIR_OK;

@@ -33,8 +33,13 @@ typedef struct weir_training {
   weir_evaluation evaluation; /* the last one */
 } weir_training;
 
-/* Fails where the folder's file system has no room for what the run will keep. */
-weir_status weir_training_check_space(const weir_training *training);
+/* Checkpoints there will be at once, at the most, of a run that goes on after `step`. */
+int64_t weir_training_n_checkpoints(const weir_training_settings *settings, int64_t step);
+
+/* Fails where the file system that holds the folder, or would, has no room for what the run will
+ * keep.  Needs no run yet: what it saves follows from the table and the dtype of its states. */
+weir_status weir_training_check_space(const weir_training *training,
+                                      const weir_parameter_table *table, weir_dtype real);
 
 /* From progress.step to the last step; then the model directory and result.json. */
 weir_status weir_training_run(weir_training *training);

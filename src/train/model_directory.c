@@ -84,10 +84,11 @@ weir_status weir_model_directory_save(const char *directory, const char *source,
   return weir_weights_save_directory(directory, run->table, run->weights, dtype, max_shard_bytes);
 }
 
-uint64_t weir_model_directory_bytes(const char *source, const weir_run *run, weir_dtype dtype) {
+uint64_t weir_model_directory_bytes(const char *source, const weir_parameter_table *table,
+                                    weir_dtype dtype) {
   uint64_t bytes = 65536; /* the JSON files we write, and the header */
-  for (int64_t i = 0; i < run->table->n_parameters; i++) {
-    const weir_parameter *parameter = &run->table->parameters[i];
+  for (int64_t i = 0; i < table->n_parameters; i++) {
+    const weir_parameter *parameter = &table->parameters[i];
     bytes += (uint64_t)(parameter->rows * parameter->cols) * weir_dtype_bytes(dtype) +
              2 * sizeof parameter->file_name;
   }

@@ -16,6 +16,7 @@ weir_status weir_model_directory_save(const char *directory, const char *source,
                                       uint64_t max_shard_bytes);
 
 /* Bytes the directory will take, within a few kilobytes. */
-uint64_t weir_model_directory_bytes(const char *source, const weir_run *run, weir_dtype dtype);
+uint64_t weir_model_directory_bytes(const char *source, const weir_parameter_table *table,
+                                    weir_dtype dtype);
 
 #endif

@@ -23,6 +23,7 @@ typedef struct weir_training_settings {
       skips_nonfinite; /* steps whose gradient is not finite: counted and left out, else an error */
   int64_t logging_steps;
   int64_t eval_steps, save_steps; /* 0: only at the end */
+  bool eval_on_start;             /* before the first step, as step 0 */
   int64_t save_total_limit;       /* 0: none */
   uint64_t max_shard_bytes;       /* of a file of weights */
 } weir_training_settings;
