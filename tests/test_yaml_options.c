@@ -39,7 +39,7 @@ static void test_values(void **state) {
   const char *text = "# a comment\n"
                      "max-steps: 7\n"
                      "learning_rate: 1e-3\n"
-                     "memory: 2 GiB\n"
+                     "memory: 2GiB\n"
                      "dry_run: true\n"
                      "output: \"a\\tb: c\"\n"
                      "train_file: [one, 'two']\n";
