@@ -72,7 +72,7 @@ static void test_refusals(void **state) {
     const char *text, *message;
   } cases[] = {
       {"max_stesp: 3", "a.yaml:1:1: unknown option max_stesp; did you mean max_steps?"},
-      {"memory: 1\nmax_steps: 3\n\nmax-steps: 4", "a.yaml:4:12: max_steps is given twice"},
+      {"memory: 1\nmax_steps: 3\n\nmax-steps: 4", "a.yaml:4:12: max-steps is given twice"},
       {"output: a\noutput_dir: b", "a.yaml:2:13: output_dir is given twice"},
       {"max_steps: -5",
        "a.yaml:1:12: max_steps is -5, which is out of range: it must be in [-1, inf)"},
