@@ -118,29 +118,42 @@ static void append_fit(text *to, const char *change, uint64_t peak_bytes) {
   append(to, "%s%s (%s)", to->used ? "; " : "", change, weir_bytes_to_text(peak_bytes, size));
 }
 
-/* Each change that fits on its own, mildest first, then the longest row of the last one. */
+/* Each change that fits on its own, mildest first; else the longest micro-batch that fits with the
+ * last one; else the least this model can be trained in. */
 static void append_remedies(text *to, const weir_plan_request *request, uint64_t memory_bytes) {
   int64_t longest = longest_row(request), chunk_rows = request->settings.chunk_rows;
-  int64_t small = shorter(chunk_rows, WEIR_BLOCK_ROWS);
+  int64_t small_rows = shorter(chunk_rows, WEIR_BLOCK_ROWS);
+  char smallest[96];
+  snprintf(smallest, sizeof smallest, "--stash input --chunk-rows %lld --head-rows %lld",
+           (long long)small_rows, (long long)shorter(request->settings.head_rows, small_rows));
   const struct {
     remedy change;
     const char *flags;
   } candidates[] = {
       {{WEIR_STASH_ATTN, chunk_rows, longest}, "--stash attn"},
       {{WEIR_STASH_INPUT, chunk_rows, longest}, "--stash input"},
-      {{WEIR_STASH_INPUT, small, longest}, "--stash input --chunk-rows 256 --head-rows 256"},
+      {{WEIR_STASH_INPUT, small_rows, longest}, smallest},
   };
   for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
     uint64_t peak_bytes = peak_with(request, &candidates[i].change);
     if (peak_bytes <= memory_bytes) append_fit(to, candidates[i].flags, peak_bytes);
   }
   if (to->used) return;
-  remedy change = {WEIR_STASH_INPUT, small, longest};
+  remedy change = candidates[2].change;
   change.max_tokens = longest_that_fits(request, change, memory_bytes);
-  if (change.max_tokens == 0) return;
-  char flags[128];
-  snprintf(flags, sizeof flags, "%s with rows of at most %lld tokens (--max-length)",
-           candidates[2].flags, (long long)change.max_tokens);
+  char flags[224];
+  if (change.max_tokens > 0) {
+    snprintf(flags, sizeof flags,
+             "%s with micro-batches of at most %lld tokens (--max-length times "
+             "--per-device-train-batch-size)",
+             smallest, (long long)change.max_tokens);
+  } else {
+    change.max_tokens = shorter(longest, WEIR_BLOCK_ROWS);
+    snprintf(flags, sizeof flags,
+             "nothing but more memory or a smaller model; %s and rows of %lld "
+             "tokens need",
+             smallest, (long long)change.max_tokens);
+  }
   append_fit(to, flags, peak_with(request, &change));
 }
 
@@ -150,9 +163,6 @@ weir_status weir_plan_check_memory(const weir_plan_request *request, const weir_
   text holders = {0}, remedies = {0};
   append_holders(&holders, plan);
   append_remedies(&remedies, request, memory_bytes);
-  if (remedies.used == 0)
-    append(&remedies, "no stash, chunk or row length of this model; it needs more memory, a "
-                      "smaller model or fewer micro-batches");
   char needed[WEIR_BYTES_TEXT], figure[WEIR_BYTES_TEXT];
   return weir_fail(WEIR_DOES_NOT_FIT,
                    "does not fit: needs %s (%llu bytes), --memory is %s (%llu bytes); largest "
