@@ -312,9 +312,9 @@ static void an_abandoned_file_leaves_no_trace(void **state) {
   struct stat about;
   assert_int_equal(stat(path, &about), 0);
   assert_int_equal(about.st_size, n);
-  assert_int_equal(weir_safetensors_writer_create("/nonexistent/file", &writer), WEIR_FAILED);
+  assert_int_equal(weir_safetensors_writer_create("/nonexistent/file", &writer), WEIR_BAD_INPUT);
   assert_null(writer);
-  assert_int_equal(weir_safetensors_writer_create("/dev/full/file", &writer), WEIR_FAILED);
+  assert_int_equal(weir_safetensors_writer_create("/dev/full/file", &writer), WEIR_BAD_INPUT);
 }
 
 /* Every file of fixtures/vectors/safetensors/<folder> must open with `expected`. */

@@ -96,7 +96,7 @@ const weir_option weir_option_table[] = {
    .help = "micro-batches in one optimizer step"},
   {REAL("num_train_epochs"), .default_text = "3", .range = "(0, inf)", .unit = "epochs",
    .group = "Batch", .commands = TRAIN, .help = "passes over the data where max_steps is unset"},
-  {INTEGER("max_steps"), .default_text = "-1", .range = "[-1, inf)", .unit = "steps",
+  {INTEGER("max_steps"), .default_text = "-1", .range = "[-1, 10000000]", .unit = "steps",
    .group = "Batch", .commands = TRAIN, .help = "optimizer steps; -1: as num_train_epochs says"},
   {REAL("learning_rate"), .default_text = "2e-5", .range = "[0, inf)", .group = "Optimizer",
    .commands = TRAIN, .help = "peak learning rate"},

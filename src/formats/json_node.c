@@ -40,6 +40,7 @@ weir_status weir_json_fail(const weir_json_node *node, const char *format, ...) 
 
 weir_status weir_json_parse(const char *file, const char *text, size_t n_bytes,
                             weir_json_node *root) {
+  if (n_bytes == 0) return weir_fail(WEIR_BAD_INPUT, "%s:1:1: not JSON: it is empty", file);
   json_error_t error;
   json_t *value = json_loadb(text, n_bytes, JSON_REJECT_DUPLICATES, &error);
   if (!value)
