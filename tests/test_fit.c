@@ -40,13 +40,14 @@ static void open_case(fit_case *test) {
 }
 
 /* The peak of a plan as a user would ask for it with the remedy's options. */
-static uint64_t peak_of(const fit_case *test, weir_stash_policy policy, int64_t rows,
-                        int64_t n_tokens) {
+static uint64_t peak_of(const fit_case *test, weir_stash_policy policy, int64_t chunk_rows,
+                        int64_t head_rows, int64_t n_tokens) {
   fit_case other = *test;
   for (int i = 0; i < N_LAYERS; i++)
     other.stash[i] = policy;
   other.request.settings.stash = other.stash;
-  other.request.settings.chunk_rows = other.request.settings.head_rows = rows;
+  other.request.settings.chunk_rows = chunk_rows;
+  other.request.settings.head_rows = head_rows;
   other.offsets[1] = other.row.n_tokens = n_tokens;
   other.row.offsets = other.offsets;
   other.request.rows = &other.row;
@@ -76,10 +77,29 @@ static void remedies_fit_to_the_byte(void **state) {
       {WEIR_STASH_INPUT, 256, "--stash input --chunk-rows 256 --head-rows 256 ("},
   };
   for (int i = 0; i < 3; i++) {
-    uint64_t peak_bytes = peak_of(&test, remedies[i].policy, remedies[i].rows, N_TOKENS);
+    uint64_t peak_bytes =
+        peak_of(&test, remedies[i].policy, remedies[i].rows, remedies[i].rows, N_TOKENS);
     assert_non_null(strstr(refusal(&test, peak_bytes), remedies[i].flags));
     assert_null(strstr(refusal(&test, peak_bytes - 1), remedies[i].flags));
   }
+  weir_parameter_table_destroy(&test.table);
+}
+
+/* A remedy that names the stash alone is planned with the user's own chunk and head. */
+static void what_is_not_named_is_not_changed(void **state) {
+  (void)state;
+  fit_case test;
+  open_case(&test);
+  /* A wide vocabulary, so that the head makes the peak. */
+  weir_parameter_table_destroy(&test.table);
+  test.config.vocab_size = 4096;
+  assert_int_equal(weir_parameter_table_create(&test.config, &test.table), WEIR_OK);
+  test.request.settings.head_columns = 4096;
+  test.request.settings.chunk_rows = 64;
+  uint64_t peak_bytes = peak_of(&test, WEIR_STASH_INPUT, 64, 512, N_TOKENS);
+  assert_true(peak_bytes > peak_of(&test, WEIR_STASH_INPUT, 64, 64, N_TOKENS));
+  assert_non_null(strstr(refusal(&test, peak_bytes), "--stash input ("));
+  assert_null(strstr(refusal(&test, peak_bytes - 1), "--stash input ("));
   weir_parameter_table_destroy(&test.table);
 }
 
@@ -87,7 +107,7 @@ static void the_longest_row_is_named(void **state) {
   (void)state;
   fit_case test;
   open_case(&test);
-  uint64_t peak_bytes = peak_of(&test, WEIR_STASH_INPUT, 256, 1024);
+  uint64_t peak_bytes = peak_of(&test, WEIR_STASH_INPUT, 256, 256, 1024);
   assert_non_null(strstr(refusal(&test, peak_bytes), "micro-batches of at most 1024 tokens"));
   assert_non_null(strstr(refusal(&test, peak_bytes - 1), "micro-batches of at most 768 tokens"));
   weir_parameter_table_destroy(&test.table);
@@ -104,6 +124,7 @@ static void where_nothing_fits_the_least_is_named(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(remedies_fit_to_the_byte),
+      cmocka_unit_test(what_is_not_named_is_not_changed),
       cmocka_unit_test(the_longest_row_is_named),
       cmocka_unit_test(where_nothing_fits_the_least_is_named),
   };

@@ -26,7 +26,7 @@ __attribute__((format(printf, 2, 3))) static void append(text *to, const char *f
 /* A way to need less: a policy for all layers, smaller chunks, shorter rows. */
 typedef struct remedy {
   weir_stash_policy stash;
-  int64_t chunk_rows;
+  int64_t chunk_rows, head_rows;
   int64_t max_tokens;
 } remedy;
 
@@ -53,7 +53,7 @@ static uint64_t peak_with(const weir_plan_request *request, const remedy *change
     }
     changed.settings.stash = stash;
     changed.settings.chunk_rows = change->chunk_rows;
-    changed.settings.head_rows = shorter(request->settings.head_rows, change->chunk_rows);
+    changed.settings.head_rows = change->head_rows;
     changed.rows = rows;
     changed.evaluate_tokens = shorter(request->evaluate_tokens, change->max_tokens);
     weir_plan plan;
@@ -123,16 +123,18 @@ static void append_fit(text *to, const char *change, uint64_t peak_bytes) {
 static void append_remedies(text *to, const weir_plan_request *request, uint64_t memory_bytes) {
   int64_t longest = longest_row(request), chunk_rows = request->settings.chunk_rows;
   int64_t small_rows = shorter(chunk_rows, WEIR_BLOCK_ROWS);
+  int64_t head_rows = request->settings.head_rows;
+  int64_t small_head = shorter(head_rows, WEIR_BLOCK_ROWS);
   char smallest[96];
   snprintf(smallest, sizeof smallest, "--stash input --chunk-rows %lld --head-rows %lld",
-           (long long)small_rows, (long long)shorter(request->settings.head_rows, small_rows));
+           (long long)small_rows, (long long)small_head);
   const struct {
     remedy change;
     const char *flags;
   } candidates[] = {
-      {{WEIR_STASH_ATTN, chunk_rows, longest}, "--stash attn"},
-      {{WEIR_STASH_INPUT, chunk_rows, longest}, "--stash input"},
-      {{WEIR_STASH_INPUT, small_rows, longest}, smallest},
+      {{WEIR_STASH_ATTN, chunk_rows, head_rows, longest}, "--stash attn"},
+      {{WEIR_STASH_INPUT, chunk_rows, head_rows, longest}, "--stash input"},
+      {{WEIR_STASH_INPUT, small_rows, small_head, longest}, smallest},
   };
   for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
     uint64_t peak_bytes = peak_with(request, &candidates[i].change);

@@ -286,7 +286,7 @@ void weir_step_train(weir_run *run, const weir_micro_batch *micro_batches, int64
 
 static bool is_finite(weir_run *run, weir_tensor tensor) {
   double squares = 0;
-  if (tensor.dtype != run->device->real) return true; /* rounded from a master that is looked at */
+  if (tensor.dtype != run->device->real) return true; /* bf16: shows in the gradients */
   run->device->operations->zero(run->device, run->squares);
   run->device->operations->sum_squares(run->device, run->squares, tensor);
   run->device->operations->read(run->device, &squares, run->squares);
